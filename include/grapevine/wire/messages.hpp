@@ -1,0 +1,175 @@
+// The messages of a run, as values. Each has a schema under schemas/, an encoder that signs and a
+// decoder that verifies. Decoders enforce every limit; floats must be finite.
+#pragma once
+
+#include "grapevine/crypto/hash.hpp"
+#include "grapevine/wire/blob_ref.hpp"
+#include "grapevine/wire/mix_pattern.hpp"
+#include "grapevine/wire/multiaddr.hpp"
+#include "grapevine/wire/signed.hpp"
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace grapevine {
+
+enum class PeerState : std::uint8_t {
+  joining,
+  syncing,
+  training,
+  mixing,
+  paused,
+  degraded,
+  stopping
+};
+[[nodiscard]] std::string_view to_string(PeerState state);
+
+// Topic grapevine/RUN/beacon, every few seconds and at each change: who I am, where I stand.
+struct Beacon {
+  Hash run;
+  std::uint64_t sequence = 0;  // grows with each beacon of a peer, across restarts
+  std::string name;            // for tables; at most 64 printable bytes
+  std::string agent;           // "grapevine/0.1.0"
+  std::uint32_t protocol = 1;
+  PeerState state = PeerState::joining;
+  std::uint64_t round = 0;  // the round this peer is in: its outer version
+  Hash state_hash;          // of its parameters and momentum at the start of that round
+  std::uint32_t inner_step = 0;
+  std::uint32_t inner_steps = 0;
+  float steps_per_s = 0;  // measured, 0 when unknown
+  float bytes_per_s = 0;  // measured pull rate, 0 when unknown
+  std::uint64_t tokens_total = 0;
+  float loss = 0;
+  std::vector<Multiaddr> addresses;  // at most limits::beacon_addresses_max
+};
+
+// Topic grapevine/RUN/announce.
+// "I trained round `round` from the state `base`; here is my outer gradient, one blob a shard."
+struct Contribution {
+  Hash run;
+  std::uint64_t round = 0;
+  Hash base;                 // state hash at the start of the round
+  std::uint64_t tokens = 0;  // its weight
+  std::uint32_t steps = 0;
+  float loss = 0;
+  float norm = 0;               // L2 norm of the whole outer gradient
+  std::vector<BlobRef> shards;  // fp32 little-endian, shard_range of the layout each
+};
+
+// "As reducer of `shard` I averaged these inputs, weighted by tokens, in the order of peer ids."
+struct ShardResult {
+  struct Input {
+    PeerId peer;
+    Hash root;  // of the input's shard blob
+    std::uint64_t tokens = 0;
+    auto operator<=>(Input const&) const = default;
+  };
+  Hash run;
+  std::uint64_t round = 0;
+  Hash base;
+  std::uint32_t shard = 0;
+  std::vector<Input> inputs;  // strictly increasing by peer
+  BlobRef result;
+};
+
+using Announcement = std::variant<Contribution, ShardResult>;
+
+[[nodiscard]] Bytes sign_beacon(Beacon const& beacon, Identity const& signer);
+[[nodiscard]] Result<Verified<Beacon>> verify_beacon(ByteView bytes, Hash const& run);
+[[nodiscard]] Bytes sign_announcement(Announcement const& announcement, Identity const& signer);
+[[nodiscard]] Result<Verified<Announcement>> verify_announcement(ByteView bytes, Hash const& run);
+
+// The content behind a state hash: a small blob that lists the shards of parameters and momentum,
+// so that a peer pulls only those it lacks. state_hash == blob_ref(encode(...)).root. Not signed:
+// it is named by its hash.
+struct StateDescriptor {
+  Hash run;
+  std::uint64_t round = 0;
+  std::vector<BlobRef> parameters;  // z, one a shard, fp32
+  std::vector<BlobRef> momentum;    // v, the same
+};
+[[nodiscard]] Bytes encode(StateDescriptor const& state);
+[[nodiscard]] Result<StateDescriptor> decode_state(ByteView bytes);
+
+// /grapevine/1/blob: uvarint length, then the request; answered by uvarint length, the response,
+// then `count` raw chunks, then the next request or the end.
+struct ChunkRequest {
+  BlobRef blob;
+  std::uint64_t first = 0;
+  std::uint32_t count = 0;  // 0 with want_leaves: only the leaves
+  bool want_leaves = false;
+};
+enum class ChunkStatus : std::uint8_t { ok, not_found, busy };
+struct ChunkResponse {
+  ChunkStatus status = ChunkStatus::ok;
+  std::uint32_t retry_after_ms = 0;  // with busy
+  std::uint32_t count = 0;           // chunks that follow
+  std::vector<Hash> leaves;          // all of them, when asked for
+};
+[[nodiscard]] Bytes encode(ChunkRequest const& request);
+[[nodiscard]] Result<ChunkRequest> decode_chunk_request(ByteView bytes);
+[[nodiscard]] Bytes encode(ChunkResponse const& response);
+[[nodiscard]] Result<ChunkResponse> decode_chunk_response(ByteView bytes);
+
+// /grapevine/1/mix: a pair exchange. Signed, so that either side can prove what was agreed.
+struct MixOffer {
+  Hash run;
+  std::uint64_t round = 0;
+  PeerId to;
+  std::uint64_t tokens = 0;
+  std::vector<BlobRef> parameters;  // z, one a shard
+  std::vector<BlobRef> gradients;   // outer gradient, one a shard
+};
+enum class MixVerdict : std::uint8_t {
+  accept,
+  busy,
+  other_round,
+  refused,
+  prepared,
+  commit,
+  abort
+};
+struct MixAnswer {
+  Hash run;
+  std::uint64_t round = 0;
+  PeerId to;
+  MixVerdict verdict = MixVerdict::refused;
+  std::uint64_t tokens = 0;
+  std::vector<BlobRef> parameters;  // with accept: the other side's
+  std::vector<BlobRef> gradients;
+};
+[[nodiscard]] Bytes sign_mix_offer(MixOffer const& offer, Identity const& signer);
+[[nodiscard]] Result<Verified<MixOffer>> verify_mix_offer(ByteView bytes, Hash const& run);
+[[nodiscard]] Bytes sign_mix_answer(MixAnswer const& answer, Identity const& signer);
+[[nodiscard]] Result<Verified<MixAnswer>> verify_mix_answer(ByteView bytes, Hash const& run);
+
+// One line of the ledger: what this peer merged in a round. A chain by `previous`.
+struct LedgerEntry {
+  struct Input {
+    PeerId peer;
+    Hash contribution;  // SHA-256 of the signed announcement or offer
+    std::uint64_t tokens = 0;
+    double weight = 0;
+    float norm = 0;
+    std::uint32_t shards = 0;  // how many of its shards were used
+  };
+  struct Missing {
+    PeerId peer;
+    std::string reason;  // at most 128 bytes
+  };
+  Hash run;
+  std::uint64_t round = 0;
+  MixPattern mix = MixPattern::global;
+  Hash before;  // state hashes
+  Hash after;
+  std::vector<Input> inputs;
+  std::vector<Missing> missing;
+  std::uint32_t shards_missed = 0;
+  Hash previous;  // SHA-256 of the previous signed entry, zero for the first
+};
+[[nodiscard]] Bytes sign_ledger_entry(LedgerEntry const& entry, Identity const& signer);
+[[nodiscard]] Result<Verified<LedgerEntry>> verify_ledger_entry(ByteView bytes);
+
+}  // namespace grapevine

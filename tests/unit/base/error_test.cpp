@@ -1,0 +1,26 @@
+#include "grapevine/base/error.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+using namespace grapevine;
+
+TEST_CASE("every error has a unique code, a cause and a fix") {
+  std::set<std::string_view> codes;
+  for (auto const& row : all_explanations()) {
+    CAPTURE(row.code);
+    CHECK(codes.insert(row.code).second);
+    CHECK(row.code.starts_with("GV-"));
+    CHECK_FALSE(row.title.empty());
+    CHECK_FALSE(row.cause.empty());
+    CHECK_FALSE(row.fix.empty());
+    CHECK(explain(row.code)->errc == row.errc);
+  }
+  CHECK_FALSE(explain("GV-NONE-000").has_value());
+}
+
+TEST_CASE("a message names the code, the title and the thing") {
+  CHECK(Error(Errc::refused, "127.0.0.1:4001").message() ==
+        "GV-NET-001 connection refused: 127.0.0.1:4001");
+}
