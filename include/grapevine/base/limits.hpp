@@ -100,6 +100,19 @@ inline constexpr std::size_t blob_streams_served_max = 64;
 inline constexpr std::size_t blob_holders_max = 8;
 inline constexpr Duration blob_stall_max = 10s;
 
+// models and their files
+inline constexpr std::uint64_t model_elements_max = 1ull << 40;
+inline constexpr std::uint32_t model_vocab_max = 1u << 20;
+inline constexpr std::uint32_t model_width_max = 1u << 17;  // hidden and intermediate size
+inline constexpr std::uint32_t model_layers_max = 512;
+inline constexpr std::uint32_t model_heads_max = 1024;
+inline constexpr std::uint32_t model_context_max = 1u << 17;
+inline constexpr std::size_t tensor_name_max = 512;
+inline constexpr std::size_t tensor_dimensions_max = 8;
+inline constexpr std::size_t tensors_max = 64 * 1024;
+inline constexpr std::size_t model_config_json_max = 64 * 1024;
+inline constexpr std::size_t safetensors_header_max = 16 * 1024 * 1024;
+
 // runs
 inline constexpr std::size_t shards_max = 16;
 inline constexpr std::size_t round_peers_max = 256;
