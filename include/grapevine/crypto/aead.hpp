@@ -36,6 +36,8 @@ class Aead {
 struct X25519KeyPair {
   std::array<std::uint8_t, 32> secret{};
   std::array<std::uint8_t, 32> public_key{};
+
+  ~X25519KeyPair();  // wipes the secret
   [[nodiscard]] static X25519KeyPair generate(Random& random);
   [[nodiscard]] static X25519KeyPair from_secret(std::span<std::uint8_t const, 32> secret);
 };
