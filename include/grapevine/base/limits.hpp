@@ -16,6 +16,10 @@ using namespace std::chrono_literals;
 inline constexpr std::size_t varint_bytes_max = 9;
 inline constexpr std::size_t multiaddr_bytes_max = 1024;
 inline constexpr std::size_t multiaddr_components_max = 20;
+inline constexpr std::size_t multiaddr_text_max = 4096;
+inline constexpr std::size_t base58_text_max = 256;  // decoding is quadratic
+inline constexpr std::size_t peer_record_bytes_max = 8 * 1024;
+inline constexpr std::size_t peer_record_addresses_max = 64;
 inline constexpr std::size_t public_key_bytes_max = 64;
 inline constexpr std::size_t protobuf_fields_max = 16 * 1024;
 
@@ -29,6 +33,8 @@ inline constexpr std::size_t connections_per_ip_max = 16;
 inline constexpr double accepts_per_ip_per_s = 5;
 inline constexpr double accepts_per_ip_burst = 20;
 inline constexpr double accepts_per_s = 200;
+inline constexpr Duration dial_connect_deadline = 5s;
+inline constexpr Duration dial_stagger = 250ms;  // between the addresses of one peer
 inline constexpr std::size_t dials_parallel_max = 32;
 inline constexpr std::size_t dials_per_peer_max = 2;
 inline constexpr Duration dial_backoff_min = 5s;
@@ -56,6 +62,11 @@ inline constexpr std::size_t yamux_streams_inbound_max = 256;
 inline constexpr std::size_t yamux_streams_unnegotiated_max = 64;
 inline constexpr std::size_t yamux_streams_outbound_max = 512;
 inline constexpr std::size_t yamux_unacked_outbound_max = 256;
+inline constexpr std::size_t yamux_absorbed_max = 64 * 1024;  // written bytes copied, per stream
+inline constexpr std::size_t yamux_control_frames_max = 512;   // unsent; above it we stop reading
+inline constexpr Duration yamux_linger_max = 30s;
+inline constexpr Duration yamux_ping_interval = 15s;
+inline constexpr Duration yamux_ping_timeout = 10s;
 inline constexpr std::size_t yamux_pongs_queued_max = 32;
 inline constexpr double yamux_pings_per_s_max = 100;
 inline constexpr double yamux_stream_opens_per_s = 200;
@@ -74,6 +85,12 @@ inline constexpr std::size_t identify_addresses_max = 500;
 inline constexpr std::size_t identify_agent_max = 128;
 inline constexpr Duration identify_deadline = 5s;
 inline constexpr double pings_per_s_max = 10;
+inline constexpr double pings_burst = 100;  // above it the answers wait
+inline constexpr Duration ping_idle_max = 60s;
+inline constexpr Duration ping_deadline = 10s;
+inline constexpr Duration identify_retry_after = 1s;
+inline constexpr Duration identify_push_delay = 1s;
+inline constexpr Duration goodbye_grace = 200ms;
 inline constexpr std::size_t ping_streams_inbound_max = 2;
 
 // gossip
@@ -84,6 +101,18 @@ inline constexpr std::size_t gossip_topic_name_max = 256;
 inline constexpr std::size_t gossip_topics_per_peer_max = 100;
 inline constexpr std::size_t gossip_queue_per_peer_max = 256;  // RPCs; the oldest is dropped
 inline constexpr std::size_t gossip_validations_max = 1024;
+inline constexpr std::size_t gossip_id_max = 64;  // bytes of a message id
+inline constexpr std::size_t gossip_seen_max = 64 * 1024;
+inline constexpr std::size_t gossip_ids_told_max = 2000;  // per IHAVE: fits the caps of every receiver
+inline constexpr std::size_t gossip_history_bytes_max = 32 * 1024 * 1024;
+inline constexpr std::size_t gossip_ihaves_max = 10;  // per peer and heartbeat, as the next three
+inline constexpr std::size_t gossip_ids_asked_max = 5000;
+inline constexpr std::size_t gossip_idontwants_max = 10;
+inline constexpr std::size_t gossip_ids_unwanted_max = 1000;
+inline constexpr std::size_t gossip_promises_max = 16 * 1024;
+inline constexpr std::size_t gossip_backoffs_max = 4096;         // per topic of ours
+inline constexpr std::size_t gossip_scores_retained_max = 4096;  // of peers that left
+inline constexpr Duration gossip_backoff_max = 1h;               // a PRUNE asks for at most this
 
 // messages of ours
 inline constexpr std::size_t signed_message_max = 48 * 1024;
@@ -91,11 +120,26 @@ inline constexpr std::size_t manifest_bytes_max = 64 * 1024;
 inline constexpr std::size_t message_depth_max = 16;
 inline constexpr std::size_t message_tables_max = 4096;
 inline constexpr std::size_t beacon_addresses_max = 16;
+inline constexpr std::size_t ledger_entry_bytes_max = 64 * 1024;  // kept on disk, never gossiped
+inline constexpr std::size_t state_descriptor_bytes_max = 4096;
+inline constexpr std::size_t peer_name_max = 64;
+inline constexpr std::size_t agent_max = 128;
+inline constexpr std::size_t reason_max = 128;
+inline constexpr std::size_t run_name_max = 128;
+inline constexpr std::size_t tokenizer_name_max = 128;
+inline constexpr std::uint64_t rounds_max = 1ull << 40;
+// 256 peers' tokens of a round add up exactly in a double.
+inline constexpr std::uint64_t round_tokens_max = 1ull << 44;
+inline constexpr std::uint64_t tokens_total_max = 1ull << 52;
 
 // blobs
 inline constexpr std::size_t blob_chunk_bytes = 256 * 1024;
 inline constexpr std::uint64_t blob_bytes_max = 64ull * 1024 * 1024 * 1024;
 inline constexpr std::size_t blob_request_chunks_max = 64;
+inline constexpr std::size_t blob_leaves_max = blob_bytes_max / blob_chunk_bytes;
+inline constexpr std::size_t chunk_request_bytes_max = 512;
+inline constexpr std::size_t chunk_response_bytes_max = blob_leaves_max * 32 + 512;
+inline constexpr std::uint32_t retry_after_ms_max = 60'000;
 inline constexpr std::size_t blob_streams_served_max = 64;
 inline constexpr std::size_t blob_holders_max = 8;
 inline constexpr Duration blob_stall_max = 10s;
@@ -111,6 +155,7 @@ inline constexpr std::size_t tensor_name_max = 512;
 inline constexpr std::size_t tensor_dimensions_max = 8;
 inline constexpr std::size_t tensors_max = 64 * 1024;
 inline constexpr std::size_t model_config_json_max = 64 * 1024;
+inline constexpr std::uint32_t batch_sequences_max = 4096;
 inline constexpr std::size_t safetensors_header_max = 16 * 1024 * 1024;
 
 // runs
