@@ -59,7 +59,8 @@ class Multiaddr {
   [[nodiscard]] std::vector<Component> components() const;
   [[nodiscard]] bool empty() const { return bytes_.empty(); }
 
-  // The last /p2p/ component, if any; and the address without it.
+  // The /p2p/ component the address ends in, if any: a claim about who is there. And the address
+  // without it.
   [[nodiscard]] std::optional<PeerId> peer() const;
   [[nodiscard]] Multiaddr without_peer() const;
   [[nodiscard]] Multiaddr with_peer(PeerId const& peer) const;  // replaces the one it has
