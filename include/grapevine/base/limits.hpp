@@ -160,6 +160,9 @@ inline constexpr std::size_t model_config_json_max = 64 * 1024;
 inline constexpr std::uint32_t batch_sequences_max = 4096;
 inline constexpr std::size_t safetensors_header_max = 16 * 1024 * 1024;
 
+// runtime
+inline constexpr std::size_t worker_jobs_max = 64;  // per worker; more make their callers wait
+
 // runs
 inline constexpr std::size_t shards_max = 16;
 inline constexpr std::size_t round_peers_max = 256;
