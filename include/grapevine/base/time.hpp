@@ -21,6 +21,7 @@ using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""us;
 using std::chrono_literals::operator""min;
+using std::chrono_literals::operator""h;
 
 [[nodiscard]] inline double to_seconds(Duration d) {
   return std::chrono::duration<double>(d).count();

@@ -1,0 +1,271 @@
+// The collecting half of Round: contributions in, averages out, results in, and the end of a round.
+
+#include "grapevine/base/assert.hpp"
+#include "grapevine/base/limits.hpp"
+#include "grapevine/round/round.hpp"
+
+#include <algorithm>
+
+namespace grapevine {
+namespace {
+
+// A measured rate is a guess: a peer is given this much more time than it predicts.
+constexpr double patience = 1.5;
+
+std::uint64_t total_tokens(ShardResult const& result) {
+  std::uint64_t total = 0;
+  for (auto const& input : result.inputs) {
+    if (total + input.tokens < total) return ~0ULL;
+    total += input.tokens;
+  }
+  return total;
+}
+
+Hash rendezvous(Hash const& run, std::uint64_t round, std::uint32_t shard, PeerId const& peer) {
+  Bytes input(run.view().begin(), run.view().end());
+  append_be(input, round);
+  append_be(input, shard);
+  append(input, peer.bytes());
+  return sha256(input);
+}
+
+}  // namespace
+
+std::vector<PeerId> Round::reducers(Hash const& run, std::uint64_t round, std::uint32_t shard,
+                                    std::vector<PeerId> peers) {
+  std::vector<std::pair<Hash, PeerId>> ranked;
+  for (auto const& peer : peers) ranked.emplace_back(rendezvous(run, round, shard, peer), peer);
+  std::ranges::sort(ranked);
+  std::ranges::transform(ranked, peers.begin(), [](auto const& entry) { return entry.second; });
+  return peers;
+}
+
+std::vector<PeerId> Round::contributors() const {
+  std::vector<PeerId> found;
+  for (auto const& [peer, contribution] : book().contributions)
+    if (contribution.base == version_.state) found.push_back(peer);
+  return found;
+}
+
+std::vector<PeerId> Round::expected() const { return view_.members(version_); }
+
+void Round::note_members() {
+  if (phase_ == RoundPhase::idle || phase_ == RoundPhase::finished) return;
+  for (auto const& peer : expected()) members_ever_.insert(peer);
+  for (auto const& peer : contributors()) members_ever_.insert(peer);
+}
+
+Contribution const* Round::contribution_of(PeerId const& peer) const {
+  auto const found = book().contributions.find(peer);
+  if (found == book().contributions.end()) return nullptr;
+  return found->second.base == version_.state ? &found->second : nullptr;
+}
+
+void Round::start_collecting() {
+  phase_ = RoundPhase::collecting;
+  collect_started_ = now_;
+  collect_until_ = give_up_ = now_;
+  actions_.push_back(round_action::BeaconNow{});
+}
+
+Duration Round::transfer_estimate() const {
+  // Out and back: every shard of everyone once in, every result once in.
+  if (rates_.bytes_per_s <= 0) return settings_.wait_min;
+  double const seconds = 2.0 * static_cast<double>(settings_.model_bytes) / rates_.bytes_per_s;
+  return std::min(from_seconds(std::min(seconds * patience, 1e6)), settings_.wait_max);
+}
+
+Instant Round::finish_estimate(PeerId const& peer) const {
+  auto const* const seen = view_.find(peer);
+  if (seen == nullptr) return now_;
+  auto const& beacon = seen->beacon;
+  if (beacon.state != PeerState::training || beacon.steps_per_s <= 0)
+    return seen->seen + settings_.wait_min;
+  double const left =
+      static_cast<double>(beacon.inner_steps) - std::min(beacon.inner_step, beacon.inner_steps);
+  return seen->seen + from_seconds(std::min(patience * left / beacon.steps_per_s, 1e6));
+}
+
+void Round::set_deadlines() {
+  Duration const transfer = transfer_estimate();
+  Instant until = collect_started_ + settings_.wait_min;
+  for (auto const& peer : expected())
+    if (contribution_of(peer) == nullptr)
+      until = std::max(until, finish_estimate(peer) + transfer);
+    else
+      until = std::max(until, collect_started_ + transfer);
+  // Nobody is waited for longer than we trained ourselves: slower peers take fewer steps instead.
+  Duration const longest =
+      std::clamp(inner_took_ + transfer, settings_.wait_min, settings_.wait_max);
+  collect_until_ = std::min(until, collect_started_ + longest);
+  give_up_ = collect_until_ + std::max(settings_.wait_min, 2 * transfer);
+}
+
+void Round::collect() {
+  set_deadlines();
+  for (std::uint32_t i = 0; i < settings_.shards; ++i) reduce(i);
+  want_results();
+  if (results_here() || now_ >= give_up_) apply();
+}
+
+std::size_t Round::rank_in(std::uint32_t index) const {
+  auto const& bad = book().shards[index].bad_reducers;
+  std::vector<PeerId> peers{settings_.self};
+  bool const only_contributors = phase_ == RoundPhase::collecting && now_ >= collect_until_;
+  for (auto const& peer : expected())
+    if (!bad.contains(peer) && (!only_contributors || contribution_of(peer) != nullptr))
+      peers.push_back(peer);
+  auto const ranked = reducers(settings_.run, version_.round, index, std::move(peers));
+  return static_cast<std::size_t>(std::ranges::find(ranked, settings_.self) - ranked.begin());
+}
+
+void Round::reduce(std::uint32_t index) {
+  auto& shard = book_of(version_.round).shards[index];
+  if (shard.averaging || shard.averaged || contribution_of(settings_.self) == nullptr) return;
+  std::size_t const rank = rank_in(index);
+  if (rank > 0) {
+    // A successor steps in when those before it had their time and nothing usable has come.
+    Duration const turn = std::max<Duration>(settings_.wait_min / 2, transfer_estimate() / 2);
+    if (now_ < collect_until_ + static_cast<std::int64_t>(rank) * turn) return;
+    if (best(index) != nullptr) return;
+  }
+  want_inputs(index);
+  if (!inputs_settled(index)) return;
+  shard.averaging = true;
+  actions_.push_back(round_action::Average{version_.round, index, inputs_here(index)});
+}
+
+void Round::want_inputs(std::uint32_t index) {
+  for (auto const& [peer, contribution] : book().contributions)
+    if (contribution.base == version_.state)
+      want(contribution.shards[index], {peer}, now_ + settings_.wait_max);
+}
+
+bool Round::inputs_settled(std::uint32_t index) const {
+  if (now_ >= collect_until_) return true;
+  for (auto const& peer : expected())
+    if (contribution_of(peer) == nullptr) return false;
+  for (auto const& peer : contributors()) {
+    bool const gone = peer != settings_.self && view_.find(peer) == nullptr;
+    if (!gone && arrival(contribution_of(peer)->shards[index]) == Arrival::wanted) return false;
+  }
+  return true;
+}
+
+std::vector<ShardResult::Input> Round::inputs_here(std::uint32_t index) const {
+  std::vector<ShardResult::Input> inputs;
+  for (auto const& peer : contributors()) {
+    auto const* const contribution = contribution_of(peer);
+    auto const& blob = contribution->shards[index];
+    if (arrival(blob) == Arrival::here) inputs.push_back({peer, blob.root, contribution->tokens});
+  }
+  return inputs;
+}
+
+bool Round::usable(Candidate const& candidate, std::uint32_t index) const {
+  auto const& result = candidate.result;
+  if (result.base != version_.state) return false;
+  if (candidate.reducer != settings_.self && !members_ever_.contains(candidate.reducer))
+    return false;
+  if (arrival(result.result) == Arrival::failed) return false;
+  // Every input must be what its author announced: a reducer cannot invent weight.
+  return std::ranges::all_of(result.inputs, [&](ShardResult::Input const& input) {
+    auto const* const contribution = contribution_of(input.peer);
+    return contribution != nullptr && contribution->shards[index].root == input.root &&
+           contribution->tokens == input.tokens;
+  });
+}
+
+Round::Candidate const* Round::best(std::uint32_t index) const {
+  // Most tokens, then the lower root: peers that know the same candidates choose the same.
+  Candidate const* chosen = nullptr;
+  for (auto const& candidate : book().shards[index].candidates) {
+    if (!usable(candidate, index)) continue;
+    if (chosen == nullptr) {
+      chosen = &candidate;
+      continue;
+    }
+    auto const a = total_tokens(candidate.result);
+    auto const b = total_tokens(chosen->result);
+    if (a > b || (a == b && candidate.result.result < chosen->result.result)) chosen = &candidate;
+  }
+  return chosen;
+}
+
+bool Round::results_known() const {
+  for (std::uint32_t i = 0; i < settings_.shards; ++i)
+    if (best(i) == nullptr) return false;
+  return true;
+}
+
+bool Round::results_here() const {
+  for (std::uint32_t i = 0; i < settings_.shards; ++i) {
+    auto const* const chosen = best(i);
+    if (chosen == nullptr || arrival(chosen->result.result) != Arrival::here) return false;
+  }
+  return true;
+}
+
+void Round::want_results() {
+  for (std::uint32_t i = 0; i < settings_.shards; ++i) {
+    auto const* const chosen = best(i);
+    if (chosen == nullptr) continue;
+    std::vector<PeerId> holders;
+    for (auto const& candidate : book().shards[i].candidates)
+      if (candidate.result.result == chosen->result.result && candidate.reducer != settings_.self)
+        holders.push_back(candidate.reducer);
+    if (!holders.empty()) want(chosen->result.result, std::move(holders), give_up_);
+  }
+}
+
+Round::Arrival Round::arrival(BlobRef const& blob) const {
+  auto const known = blobs_.find(blob);
+  return known == blobs_.end() ? Arrival::unknown : known->second;
+}
+
+void Round::want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadline) {
+  if (arrival(blob) != Arrival::unknown) return;
+  blobs_[blob] = Arrival::wanted;
+  actions_.push_back(round_action::Fetch{blob, std::move(holders), deadline});
+}
+
+void Round::apply() {
+  round_action::Apply action;
+  action.round = version_.round;
+  action.keep_progress = late_ || provisional_;
+  std::map<PeerId, std::uint32_t> used;
+  for (std::uint32_t i = 0; i < settings_.shards; ++i) {
+    auto const* const chosen = best(i);
+    bool const here = chosen != nullptr && arrival(chosen->result.result) == Arrival::here;
+    action.results.push_back(here ? std::optional(chosen->result.result) : std::nullopt);
+    if (!here) continue;
+    for (auto const& input : chosen->result.inputs) ++used[input.peer];
+  }
+  for (auto const& [peer, shards] : used) {
+    auto const* const contribution = contribution_of(peer);
+    action.inputs.push_back({peer, contribution->tokens, contribution->norm, shards});
+  }
+  for (auto const& peer : members_ever_)
+    if (!used.contains(peer)) action.missing.push_back({peer, why_missing(peer)});
+  phase_ = RoundPhase::applying;
+  actions_.push_back(std::move(action));
+}
+
+std::string Round::why_missing(PeerId const& peer) const {
+  if (auto const* const contribution = contribution_of(peer)) {
+    for (auto const& blob : contribution->shards)
+      if (auto const failure = blob_failures_.find(blob); failure != blob_failures_.end())
+        return "its gradient could not be pulled: " + failure->second;
+    return "its gradient reached no reducer in time";
+  }
+  if (book().contributions.contains(peer)) return "trained from another state";
+  auto const* const seen = view_.find(peer);
+  if (seen == nullptr) return "connection lost";
+  auto const& beacon = seen->beacon;
+  if (beacon.round == version_.round && beacon.state == PeerState::training)
+    return "still training at step " + std::to_string(beacon.inner_step) + " of " +
+           std::to_string(beacon.inner_steps);
+  return "announced nothing before the deadline";
+}
+
+}  // namespace grapevine

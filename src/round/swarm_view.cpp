@@ -1,0 +1,113 @@
+#include "grapevine/round/swarm_view.hpp"
+
+#include "grapevine/base/limits.hpp"
+
+#include <algorithm>
+
+namespace grapevine {
+namespace {
+
+// The version with the most supporters; of equals the lower (round, hash).
+std::optional<Version> most_supported(std::map<Version, std::size_t> const& support) {
+  std::optional<Version> best;
+  std::size_t best_count = 0;
+  for (auto const& [version, count] : support) {
+    if (count > best_count) {
+      best = version;
+      best_count = count;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+bool SwarmView::saw(PeerId const& peer, Beacon const& beacon, Instant now) {
+  auto const known = peers_.find(peer);
+  if (known != peers_.end()) {
+    if (beacon.sequence <= known->second.beacon.sequence) return false;
+    known->second = PeerView{beacon, now};
+    return true;
+  }
+  if (peers_.size() >= limits::round_peers_max) {
+    auto const oldest = std::min_element(
+        peers_.begin(), peers_.end(),
+        [](auto const& a, auto const& b) { return a.second.seen < b.second.seen; });
+    peers_.erase(oldest);
+  }
+  peers_.emplace(peer, PeerView{beacon, now});
+  return true;
+}
+
+void SwarmView::lost(PeerId const& peer) { peers_.erase(peer); }
+
+void SwarmView::expire(Instant now) {
+  std::erase_if(peers_, [&](auto const& entry) { return now - entry.second.seen > beacon_ttl_; });
+}
+
+PeerView const* SwarmView::find(PeerId const& peer) const {
+  auto const it = peers_.find(peer);
+  return it == peers_.end() ? nullptr : &it->second;
+}
+
+std::vector<PeerId> SwarmView::members(Version const& version) const {
+  std::vector<PeerId> found;
+  for (auto const& [peer, view] : peers_)
+    if (view.counts() && view.version() == version) found.push_back(peer);
+  return found;
+}
+
+std::vector<PeerId> SwarmView::holders(Version const& version) const {
+  std::vector<PeerId> found;
+  for (auto const& [peer, view] : peers_)
+    if (view.version() == version && view.beacon.state != PeerState::joining) found.push_back(peer);
+  return found;
+}
+
+std::optional<Version> SwarmView::ahead(std::uint64_t round) const {
+  std::map<Version, std::size_t> support;
+  std::size_t counting = 0;
+  std::size_t beyond = 0;
+  for (auto const& [peer, view] : peers_) {
+    if (!view.counts()) continue;
+    ++counting;
+    if (view.beacon.round <= round) continue;
+    ++beyond;
+    ++support[view.version()];
+  }
+  if (beyond == 0 || 2 * beyond < counting) return std::nullopt;
+  return most_supported(support);
+}
+
+Version SwarmView::agreed(Version const& mine) const {
+  std::map<Version, std::size_t> support{{mine, 1}};
+  for (auto const& [peer, view] : peers_)
+    if ((view.counts() || view.beacon.state == PeerState::stopping) &&
+        view.beacon.round == mine.round)
+      ++support[view.version()];
+  return *most_supported(support);
+}
+
+std::optional<Version> SwarmView::newest() const {
+  std::map<Version, std::size_t> counting;
+  std::optional<Version> other;
+  for (auto const& [peer, view] : peers_) {
+    if (view.beacon.state == PeerState::joining || view.beacon.state_hash.is_zero()) continue;
+    if (view.counts()) ++counting[view.version()];
+    if (!other || view.beacon.round > other->round) other = view.version();
+  }
+  auto const best = most_supported(counting);
+  return best ? best : other;
+}
+
+double SwarmView::median_steps_per_s() const {
+  std::vector<double> rates;
+  for (auto const& [peer, view] : peers_)
+    if (view.counts() && view.beacon.steps_per_s > 0) rates.push_back(view.beacon.steps_per_s);
+  if (rates.empty()) return 0;
+  auto const middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+  std::nth_element(rates.begin(), middle, rates.end());
+  return *middle;
+}
+
+}  // namespace grapevine

@@ -1,0 +1,184 @@
+#include "grapevine/round/round.hpp"
+
+#include "unit/round/round_world.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+using namespace grapevine;
+using grapevine::test::peer_number;
+using grapevine::test::RoundWorld;
+
+TEST_CASE("one peer alone goes from round to round by itself") {
+  RoundWorld world(1, 1, 10);
+  world.start_all();
+  CHECK(world.run(1h, [&] { return world.all_finished(); }));
+  REQUIRE(world[0].applied.size() == 10);
+  for (auto const& apply : world[0].applied) {
+    CHECK(apply.inputs.size() == 1);
+    CHECK(apply.missing.empty());
+    for (auto const& result : apply.results) CHECK(result.has_value());
+  }
+}
+
+TEST_CASE("peers that lose nobody agree on every round and miss nobody") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    RoundWorld world(5, seed, 10);
+    world.start_all();
+    CHECK(world.run(1h, [&] { return world.all_finished() && world.versions().size() == 1; }));
+    for (std::size_t i = 0; i < 5; ++i) {
+      // The first round may begin before the others were heard of.
+      for (std::size_t r = 1; r < world[i].applied.size(); ++r) {
+        CHECK(world[i].applied[r].inputs.size() == 5);
+        CHECK(world[i].applied[r].missing.empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("a peer that dies is named as missing and the others finish together") {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    CAPTURE(seed);
+    RoundWorld world(4, seed, 12);
+    world.start_all();
+    SeededRandom random(seed);
+    world.later(Duration(random.below(3'000'000'000)), [&] { world.kill(2); });
+    CHECK(world.run(1h, [&] { return world.all_finished() && world.versions().size() == 1; }));
+  }
+}
+
+TEST_CASE("a peer that announces and never serves is passed over") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    RoundWorld world(4, seed, 6);
+    world[1].serves = false;
+    world.start_all();
+    auto const honest = [&] {
+      std::set<Version> versions;
+      for (std::size_t i : {0, 2, 3}) versions.insert(world[i].round->version());
+      return versions.size();
+    };
+    CHECK(world.run(1h, [&] { return world.all_finished() && honest() == 1; }));
+    bool named = false;
+    for (auto const& apply : world[0].applied)
+      for (auto const& missing : apply.missing) named |= missing.peer == world.id(1);
+    CHECK(named);
+  }
+}
+
+TEST_CASE("a late peer trains with weight zero first, then counts") {
+  RoundWorld world(3, 7, 30);
+  auto const late = world.add();
+  for (std::size_t i = 0; i < 3; ++i) world.start(i);
+  world.later(3s, [&] { world.start(late, Version{world[0].round->version()}, true); });
+  CHECK(world.run(1h, [&] { return world.all_finished() && world.versions().size() == 1; }));
+  auto const& last = world[0].applied.back();
+  CHECK(last.inputs.size() == 4);
+}
+
+TEST_CASE("a peer far behind pulls the newer state instead of the rounds between") {
+  RoundWorld world(3, 9, 30);
+  auto const behind = world.add();
+  for (std::size_t i = 0; i < 3; ++i) world.start(i);
+  world.later(5s, [&] { world.start(behind); });  // believes in round 0
+  CHECK(world.run(1h, [&] { return world.all_finished() && world.versions().size() == 1; }));
+  CHECK_FALSE(world[behind].syncs.empty());
+}
+
+TEST_CASE("a peer three times slower takes fewer steps and still counts") {
+  RoundWorld world(4, 11, 20);
+  world[3].step_time = 30ms;
+  world.start_all();
+  CHECK(world.run(1h, [&] { return world.all_finished(); }));
+  std::size_t counted = 0;
+  for (auto const& apply : world[0].applied)
+    for (auto const& input : apply.inputs) counted += input.peer == world.id(3) ? 1 : 0;
+  CHECK(counted >= 5);
+}
+
+TEST_CASE("two halves that trained apart come to one state when they meet again") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    RoundWorld world(6, seed, 200);
+    bool apart = false;
+    world.connected = [&](std::size_t a, std::size_t b) { return !apart || (a < 4) == (b < 4); };
+    world.start_all();
+    world.later(2s, [&] { apart = true; });
+    world.later(25s, [&] { apart = false; });
+    CHECK(world.run(1h, [&] { return world.all_finished() && world.versions().size() == 1; }));
+  }
+}
+
+TEST_CASE("a reducer that invents an input or a weight is not believed") {
+  RoundWorld world(4, 5, 6);
+  world.tamper = [](Announcement& announcement) {
+    if (auto* result = std::get_if<ShardResult>(&announcement)) {
+      if (result->shard == 0) result->inputs.front().tokens += 1'000'000;
+      if (result->shard == 1) result->inputs.front().root = sha256(as_bytes("invented"));
+    }
+  };
+  world.start_all();
+  CHECK(world.run(1h, [&] { return world.all_finished(); }));
+  // Nobody takes the tampered shards from another: each is its own successor for them.
+  for (auto const& apply : world[0].applied)
+    for (auto const& input : apply.inputs) CHECK(input.tokens <= 20);
+}
+
+TEST_CASE("a liar who claims a far round moves nobody") {
+  SwarmView view(10s);
+  Beacon honest;
+  honest.sequence = 1;
+  honest.round = 5;
+  honest.state_hash = sha256(as_bytes("state"));
+  honest.state = PeerState::training;
+  for (std::uint8_t n = 1; n <= 3; ++n) view.saw(peer_number(n), honest, Instant{});
+  Beacon liar = honest;
+  liar.round = 1'000'000'000;
+  view.saw(peer_number(9), liar, Instant{});
+  CHECK_FALSE(view.ahead(5).has_value());
+  CHECK(view.newest()->round == 5);
+  CHECK_FALSE(view.saw(peer_number(9), liar, Instant{}));  // the same sequence again
+}
+
+TEST_CASE("a peer that leaves moves only its own shards") {
+  std::vector<PeerId> peers;
+  for (std::uint8_t n = 1; n <= 8; ++n) peers.push_back(peer_number(n));
+  Hash const run = sha256(as_bytes("run"));
+  std::map<PeerId, int> load;
+  for (std::uint32_t shard = 0; shard < 64; ++shard) {
+    auto const before = Round::reducers(run, 3, shard, peers);
+    ++load[before.front()];
+    auto fewer = peers;
+    std::erase(fewer, before.back());
+    CHECK(Round::reducers(run, 3, shard, fewer).front() == before.front());
+    fewer = peers;
+    std::erase(fewer, before.front());
+    CHECK(Round::reducers(run, 3, shard, fewer).front() == before[1]);
+  }
+  CHECK(load.size() == 8);
+}
+
+TEST_CASE("whatever happens, survivors finish and agree") {
+  CHECK(rc::check("random deaths and cuts", [] {
+    auto const seed = *rc::gen::arbitrary<std::uint64_t>();
+    auto const count = *rc::gen::inRange<std::size_t>(2, 8);
+    RoundWorld world(count, seed, 15);
+    SeededRandom random(seed);
+    std::set<std::pair<std::size_t, std::size_t>> cut;
+    world.connected = [&](std::size_t a, std::size_t b) {
+      return !cut.contains({std::min(a, b), std::max(a, b)});
+    };
+    world.start_all();
+    for (int i = 0; i < 3; ++i) {
+      auto const a = random.below(count), b = random.below(count);
+      auto const when = Duration(random.below(5'000'000'000));
+      world.later(when, [&, a, b] { cut.insert({std::min(a, b), std::max(a, b)}); });
+      world.later(when + 3s, [&, a, b] { cut.erase({std::min(a, b), std::max(a, b)}); });
+    }
+    auto const victim = random.below(count);
+    if (count > 2)
+      world.later(Duration(random.below(8'000'000'000)), [&, victim] { world.kill(victim); });
+    RC_ASSERT(world.run(2h, [&] { return world.all_finished(); }));
+  }));
+}

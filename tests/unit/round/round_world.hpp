@@ -1,0 +1,237 @@
+// A few Round machines in virtual time, with a network that only knows who holds which blob: enough
+// to test the machine against every order of events, thousands of rounds a second.
+#pragma once
+
+#include "grapevine/base/random.hpp"
+#include "grapevine/round/round.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <string>
+#include <vector>
+
+namespace grapevine::test {
+
+inline PeerId peer_number(std::uint8_t n) {
+  std::array<std::uint8_t, 32> key{};
+  key[0] = n;
+  key[31] = 1;
+  return PeerId::from_ed25519(key);
+}
+
+inline BlobRef blob_named(std::string const& name) { return {sha256(as_bytes(name)), 4}; }
+
+class RoundWorld {
+ public:
+  struct Peer {
+    std::unique_ptr<Round> round;
+    bool alive = true;
+    bool serves = true;         // answers fetches
+    Duration step_time = 10ms;  // per inner step
+    std::uint64_t sequence = 0;
+    std::uint64_t inner_generation = 0;
+    std::uint32_t inner_steps = 0;
+    Instant inner_started{};
+    std::set<BlobRef> blobs;
+    std::vector<round_action::Apply> applied;
+    std::vector<std::string> syncs;
+    bool finished = false;
+  };
+
+  RoundWorld(std::size_t count, std::uint64_t seed, std::uint64_t rounds) : random_(seed) {
+    settings_.shards = 4;
+    settings_.inner_steps = 20;
+    settings_.rounds = rounds;
+    settings_.model_bytes = 1000;
+    settings_.wait_min = 2s;
+    settings_.wait_max = 60s;
+    settings_.beacon_ttl = 10s;
+    for (std::size_t i = 0; i < count; ++i) add();
+  }
+
+  std::size_t add() {
+    auto settings = settings_;
+    settings.self = peer_number(static_cast<std::uint8_t>(peers_.size() + 1));
+    peers_.push_back({});
+    peers_.back().round = std::make_unique<Round>(settings);
+    return peers_.size() - 1;
+  }
+  void start(std::size_t i, Version version = {}, bool provisional = false) {
+    at(now_, [=, this] { feed(i, round_event::Start{version, provisional}); });
+    at(now_, [=, this] { tick(i); });
+  }
+  void start_all() {
+    for (std::size_t i = 0; i < peers_.size(); ++i) start(i);
+  }
+  void kill(std::size_t i) {
+    peers_[i].alive = false;
+    for (std::size_t j = 0; j < peers_.size(); ++j)
+      if (j != i) later(latency(), [=, this] { feed(j, round_event::PeerLost{id(i)}); });
+  }
+  // Until nothing is left to happen or `until`; false when the time ran out first.
+  bool run(Duration until, std::function<bool()> const& done) {
+    Instant const end = now_ + until;
+    while (!queue_.empty() && !done()) {
+      auto const next = queue_.top();
+      if (next.due > end) return false;
+      queue_.pop();
+      now_ = next.due;
+      (*next.what)();
+    }
+    return done();
+  }
+  [[nodiscard]] bool all_finished() const {
+    for (auto const& peer : peers_)
+      if (peer.alive && !peer.finished) return false;
+    return true;
+  }
+  [[nodiscard]] std::set<Version> versions() const {
+    std::set<Version> all;
+    for (auto const& peer : peers_)
+      if (peer.alive) all.insert(peer.round->version());
+    return all;
+  }
+  Peer& operator[](std::size_t i) { return peers_[i]; }
+  [[nodiscard]] PeerId id(std::size_t i) const {
+    return peer_number(static_cast<std::uint8_t>(i + 1));
+  }
+  [[nodiscard]] Instant now() const { return now_; }
+  void at(Instant due, std::function<void()> what) {
+    queue_.push({due, order_++, std::make_shared<std::function<void()>>(std::move(what))});
+  }
+  void later(Duration d, std::function<void()> what) { at(now_ + d, std::move(what)); }
+
+  std::function<bool(std::size_t from, std::size_t to)> connected = [](auto, auto) { return true; };
+  std::function<void(Announcement&)> tamper;  // on what is published
+
+ private:
+  struct Due {
+    Instant due;
+    std::uint64_t order;
+    std::shared_ptr<std::function<void()>> what;
+    bool operator<(Due const& other) const {
+      return std::tie(due, order) > std::tie(other.due, other.order);
+    }
+  };
+
+  Duration latency() { return Duration(1'000'000 + random_.below(40'000'000)); }
+
+  void feed(std::size_t i, RoundEvent const& event) {
+    if (!peers_[i].alive) return;
+    for (auto const& action : peers_[i].round->on(event, now_))
+      std::visit([&](auto const& a) { perform(i, a); }, action);
+  }
+  void tick(std::size_t i) {
+    if (!peers_[i].alive) return;
+    feed(i, round_event::Tick{});
+    if (++ticks_[i] % 4 == 0) beacon(i);
+    later(250ms, [=, this] { tick(i); });
+  }
+  void beacon(std::size_t i) {
+    auto& peer = peers_[i];
+    Beacon b;
+    b.sequence = ++peer.sequence;
+    b.state = peer.round->beacon_state();
+    b.round = peer.round->version().round;
+    b.state_hash = peer.round->version().state;
+    b.inner_steps = peer.inner_steps;
+    b.inner_step = static_cast<std::uint32_t>(
+        std::min<std::int64_t>(peer.inner_steps, (now_ - peer.inner_started) / peer.step_time));
+    b.steps_per_s = static_cast<float>(1 / to_seconds(peer.step_time));
+    broadcast(i, [this, i, b](std::size_t to) { feed(to, round_event::BeaconSeen{id(i), b}); });
+  }
+  void broadcast(std::size_t from, std::function<void(std::size_t)> const& deliver) {
+    for (std::size_t to = 0; to < peers_.size(); ++to)
+      if (to != from && connected(from, to)) later(latency(), [=] { deliver(to); });
+  }
+
+  void perform(std::size_t i, round_action::StartInner const& a) {
+    auto& peer = peers_[i];
+    auto const generation = ++peer.inner_generation;
+    peer.inner_started = now_;
+    peer.inner_steps = a.steps;
+    Duration const took = a.steps * peer.step_time;
+    later(took, [=, this] {
+      if (peers_[i].inner_generation != generation) return;
+      feed(i, round_event::Rates{1 / to_seconds(peers_[i].step_time), 1e6});
+      feed(i, round_event::InnerDone{a.steps, took});
+    });
+  }
+  void perform(std::size_t i, round_action::StopInner const&) { ++peers_[i].inner_generation; }
+  void perform(std::size_t i, round_action::Prepare const& a) {
+    Contribution c;
+    c.round = a.round;
+    c.base = a.base;
+    c.tokens = peers_[i].inner_steps;
+    for (std::uint32_t s = 0; s < settings_.shards; ++s) {
+      c.shards.push_back(blob_named("input " + std::to_string(i) + " " + std::to_string(a.round) +
+                                    " " + std::to_string(s)));
+      peers_[i].blobs.insert(c.shards.back());
+    }
+    later(latency(), [=, this] { feed(i, round_event::Prepared{c}); });
+  }
+  void perform(std::size_t i, round_action::Publish const& a) {
+    auto announcement = a.announcement;
+    if (tamper) tamper(announcement);
+    broadcast(i, [this, i, announcement](std::size_t to) {
+      if (auto const* c = std::get_if<Contribution>(&announcement))
+        feed(to, round_event::ContributionSeen{id(i), *c});
+      if (auto const* r = std::get_if<ShardResult>(&announcement))
+        feed(to, round_event::ResultSeen{id(i), *r});
+    });
+  }
+  void perform(std::size_t i, round_action::Fetch const& a) {
+    Duration const wait = latency();
+    later(wait, [=, this] {
+      for (auto const& holder : a.holders)
+        for (std::size_t j = 0; j < peers_.size(); ++j)
+          if (id(j) == holder && peers_[j].alive && peers_[j].serves && connected(j, i) &&
+              peers_[j].blobs.contains(a.blob)) {
+            peers_[i].blobs.insert(a.blob);
+            return feed(i, round_event::Fetched{a.blob, ""});
+          }
+      Instant const fails = std::min(a.deadline, now_ + Duration(5s));
+      at(std::max(now_, fails),
+         [=, this] { feed(i, round_event::Fetched{a.blob, "nobody serves it"}); });
+    });
+  }
+  void perform(std::size_t i, round_action::Average const& a) {
+    std::string name = "average";
+    for (auto const& input : a.inputs) name += input.root.hex() + std::to_string(input.tokens);
+    auto const ref = blob_named(name);
+    peers_[i].blobs.insert(ref);
+    later(latency(), [=, this] { feed(i, round_event::Averaged{a.round, a.shard, ref, ""}); });
+  }
+  void perform(std::size_t i, round_action::Apply const& a) {
+    auto& peer = peers_[i];
+    peer.applied.push_back(a);
+    std::string name = peer.round->version().state.hex();
+    for (auto const& result : a.results) name += result ? result->root.hex() : "-";
+    later(latency(),
+          [=, this] { feed(i, round_event::Applied{{a.round + 1, sha256(as_bytes(name))}}); });
+  }
+  void perform(std::size_t i, round_action::Sync const& a) {
+    peers_[i].syncs.push_back(std::to_string(a.version.round) + (a.background ? " heal" : ""));
+    later(latency(), [=, this] {
+      for (auto const& holder : a.holders)
+        for (std::size_t j = 0; j < peers_.size(); ++j)
+          if (id(j) == holder && peers_[j].alive && peers_[j].serves && connected(j, i))
+            return feed(i, round_event::Synced{a.version});
+      feed(i, round_event::SyncFailed{"no holder"});
+    });
+  }
+  void perform(std::size_t i, round_action::BeaconNow const&) { beacon(i); }
+  void perform(std::size_t i, round_action::Finished const&) { peers_[i].finished = true; }
+
+  SeededRandom random_;
+  RoundSettings settings_;
+  std::vector<Peer> peers_;
+  std::map<std::size_t, std::uint64_t> ticks_;
+  std::priority_queue<Due> queue_;
+  std::uint64_t order_ = 0;
+  Instant now_{};
+};
+
+}  // namespace grapevine::test
