@@ -157,6 +157,8 @@ inline constexpr std::size_t tensor_name_max = 512;
 inline constexpr std::size_t tensor_dimensions_max = 8;
 inline constexpr std::size_t tensors_max = 64 * 1024;
 inline constexpr std::size_t model_config_json_max = 64 * 1024;
+inline constexpr std::size_t data_files_max = 100'000;
+inline constexpr std::size_t data_folder_depth_max = 32;
 inline constexpr std::uint32_t batch_sequences_max = 4096;
 inline constexpr std::size_t safetensors_header_max = 16 * 1024 * 1024;
 
