@@ -161,6 +161,7 @@ inline constexpr std::size_t data_files_max = 100'000;
 inline constexpr std::size_t data_folder_depth_max = 32;
 inline constexpr std::uint32_t batch_sequences_max = 4096;
 inline constexpr std::size_t safetensors_header_max = 16 * 1024 * 1024;
+inline constexpr std::size_t checkpoint_state_max = 16 * 1024;
 
 // runtime
 inline constexpr std::size_t worker_jobs_max = 64;  // per worker; more make their callers wait
