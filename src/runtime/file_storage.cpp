@@ -1,6 +1,5 @@
 #include "grapevine/runtime/file_storage.hpp"
 
-#include "grapevine/base/assert.hpp"
 #include "grapevine/runtime/sqlite_database.hpp"
 
 #include <fcntl.h>
@@ -9,15 +8,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
 
 namespace grapevine {
 namespace {
-
-constexpr std::string_view partial_suffix = ".partial";  // on its way in or out; never listed
 
 Errc to_errc(int error) {
   switch (error) {
@@ -55,42 +51,7 @@ class Descriptor {
   int number_;
 };
 
-// Paths are made by our own code, never by a peer.
-void check_path(std::string_view path) {
-  ASSERT(!path.empty());
-  ASSERT(path.front() != '/');
-  ASSERT(("/" + std::string(path) + "/").find("/../") == std::string::npos);
-}
-
-std::string parent_of(std::string_view path) {
-  auto const slash = path.rfind('/');
-  return slash == std::string_view::npos ? "." : std::string(path.substr(0, slash));
-}
-
-std::string partial_of(std::string_view path) {
-  return std::string(path) + std::string(partial_suffix);
-}
-
-// The calls below return 0 or errno.
-int sync_folder(int at, std::string const& path) {
-  Descriptor const folder(::openat(at, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.ok() || ::fsync(folder.get()) != 0) return errno;
-  return 0;
-}
-
-int make_folders(int at, std::string const& path) {
-  for (std::size_t slash = 0; slash != std::string::npos;) {
-    slash = path.find('/', slash + 1);
-    auto const folder = path.substr(0, slash);
-    if (::mkdirat(at, folder.c_str(), 0700) == 0) {
-      if (int const error = sync_folder(at, parent_of(folder))) return error;
-    } else if (errno != EEXIST) {
-      return errno;
-    }
-  }
-  return 0;
-}
-
+// Returns 0 or errno.
 int write_whole(int at, std::string const& path, ByteView content, mode_t mode) {
   int const flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
   Descriptor file(::openat(at, path.c_str(), flags, mode));
@@ -105,19 +66,6 @@ int write_whole(int at, std::string const& path, ByteView content, mode_t mode) 
   if (::fsync(file.get()) != 0) return errno;
   // close() is where some network file systems report a full disk.
   return ::close(file.release()) == 0 ? 0 : errno;
-}
-
-int rename_synced(int at, std::string const& from, std::string const& to) {
-  if (::renameat(at, from.c_str(), at, to.c_str()) != 0) return errno;
-  if (int const error = sync_folder(at, parent_of(to))) return error;
-  return parent_of(from) == parent_of(to) ? 0 : sync_folder(at, parent_of(from));
-}
-
-// A folder cannot be renamed over a full one; the two change places, and then the old one goes.
-int replace_folder(int at, std::string const& from, std::string const& to) {
-  if (::renameat2(at, from.c_str(), at, to.c_str(), RENAME_EXCHANGE) == 0)
-    return sync_folder(at, parent_of(to));
-  return errno == ENOENT ? rename_synced(at, from, to) : errno;
 }
 
 Result<Bytes> read_whole(int file, std::string const& thing) {
@@ -152,6 +100,93 @@ Result<int> take_lock(int folder, std::string const& thing) {
   return lock.release();
 }
 
+class HomeDisk final : public Disk {
+ public:
+  HomeDisk(std::string home, int folder, int lock)
+      : home_(std::move(home)), folder_(folder), lock_(lock) {}
+
+  Result<Bytes> read(std::string const& path) override {
+    Descriptor const file(::openat(folder_.get(), path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.ok()) return read_whole(file.get(), describe(path));
+    if (errno == ENOENT || errno == ENOTDIR) return failure(errno, describe(path));
+    // Not failure(): what cannot be read is not "not writable".
+    return fail(Errc::io_failed, describe(path) + ": " + std::system_category().message(errno));
+  }
+
+  Result<> write_synced(std::string const& path, ByteView content, bool secret) override {
+    int const error = write_whole(folder_.get(), path, content, secret ? 0600 : 0644);
+    return outcome(error, path);
+  }
+
+  Result<> make_folder(std::string const& path) override {
+    int const made = ::mkdirat(folder_.get(), path.c_str(), 0700);
+    return outcome(made == 0 || errno == EEXIST ? 0 : errno, path);
+  }
+
+  Result<> sync_folder(std::string const& path) override {
+    int const flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    Descriptor const folder(::openat(folder_.get(), path.c_str(), flags));
+    return outcome(folder.ok() && ::fsync(folder.get()) == 0 ? 0 : errno, path);
+  }
+
+  Result<> rename(std::string const& from, std::string const& to) override {
+    return rename_with(from, to, 0);
+  }
+  Result<> exchange(std::string const& one, std::string const& two) override {
+    return rename_with(one, two, RENAME_EXCHANGE);
+  }
+
+  Result<> remove_tree(std::string const& path) override {
+    std::error_code error;
+    std::filesystem::remove_all(describe(path), error);
+    return outcome(error.value(), path);
+  }
+
+  Result<std::vector<std::string>> list(std::string const& folder) override {
+    std::error_code error;
+    std::vector<std::string> names;
+    std::filesystem::directory_iterator it(describe(folder), error);
+    for (; !error && it != std::filesystem::directory_iterator(); it.increment(error))
+      names.push_back(it->path().filename().string());
+    if (error) return failure(error.value(), describe(folder));
+    return names;
+  }
+
+  bool exists(std::string const& path) override {
+    return ::faccessat(folder_.get(), path.c_str(), F_OK, 0) == 0;
+  }
+
+  Result<std::uint64_t> free_bytes() override {
+    struct statvfs about{};
+    if (::fstatvfs(folder_.get(), &about) != 0) return failure(errno, home_);
+    return std::uint64_t{about.f_bavail} * about.f_frsize;
+  }
+
+  Result<std::unique_ptr<Database>> open_database(std::string const& path) override {
+    return open_sqlite(describe(path), nullptr);
+  }
+
+  [[nodiscard]] std::string describe(std::string_view path) const override {
+    return home_ + "/" + std::string(path);
+  }
+
+ private:
+  Result<> outcome(int error, std::string const& path) const {
+    if (error) return failure(error, describe(path));
+    return {};
+  }
+
+  Result<> rename_with(std::string const& from, std::string const& to, unsigned flags) {
+    int const at = folder_.get();
+    if (::renameat2(at, from.c_str(), at, to.c_str(), flags) == 0) return {};
+    return failure(errno, describe(from) + " to " + to);
+  }
+
+  std::string home_;
+  Descriptor folder_;
+  Descriptor lock_;  // the file itself stays: whoever removed it could let two in
+};
+
 }  // namespace
 
 Result<std::unique_ptr<FileStorage>> FileStorage::open(std::string home) {
@@ -162,110 +197,8 @@ Result<std::unique_ptr<FileStorage>> FileStorage::open(std::string home) {
   Descriptor folder(::open(absolute.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.ok()) return failure(errno, absolute);
   TRY_ASSIGN(int const lock, take_lock(folder.get(), absolute));
-  return std::unique_ptr<FileStorage>(new FileStorage(absolute, folder.release(), lock));
-}
-
-FileStorage::~FileStorage() {
-  ::close(lock_);  // gives the lock back; the file stays, or a third process could lock another one
-  ::close(folder_);
-}
-
-Result<Bytes> FileStorage::read(std::string_view path) {
-  check_path(path);
-  Descriptor const file(::openat(folder_, std::string(path).c_str(), O_RDONLY | O_CLOEXEC));
-  // Not failure(): what cannot be read is not "not writable".
-  if (!file.ok() && errno != ENOENT && errno != ENOTDIR)
-    return fail(Errc::io_failed, describe(path) + ": " + std::system_category().message(errno));
-  if (!file.ok()) return failure(errno, describe(path));
-  return read_whole(file.get(), describe(path));
-}
-
-Result<> FileStorage::write_atomic(std::string_view path, ByteView content, bool secret) {
-  check_path(path);
-  auto const partial = partial_of(path);
-  int error = make_folders(folder_, parent_of(path));
-  if (!error) error = write_whole(folder_, partial, content, secret ? 0600 : 0644);
-  if (!error) error = rename_synced(folder_, partial, std::string(path));
-  if (!error) return {};
-  ::unlinkat(folder_, partial.c_str(), 0);
-  return failure(error, describe(path));
-}
-
-Result<> FileStorage::write_folder(std::string_view path, std::span<File const> files) {
-  check_path(path);
-  auto const partial = partial_of(path);
-  auto const partial_path = std::filesystem::path(describe(partial));
-  std::error_code ignored;
-  std::filesystem::remove_all(partial_path, ignored);
-  int error = make_folders(folder_, partial);
-  for (auto const& file : files) {
-    check_path(file.name);
-    if (!error) error = write_whole(folder_, partial + "/" + file.name, file.content, 0644);
-  }
-  if (!error) error = sync_folder(folder_, partial);
-  if (!error) error = replace_folder(folder_, partial, std::string(path));
-  std::filesystem::remove_all(partial_path, ignored);
-  if (error) return failure(error, describe(path));
-  return {};
-}
-
-Result<> FileStorage::remove(std::string_view path) {
-  check_path(path);
-  auto const partial = partial_of(path);
-  std::error_code ignored;
-  std::filesystem::remove_all(describe(partial), ignored);
-  // Renamed away first: a folder is gone whole or not at all.
-  int const error = rename_synced(folder_, std::string(path), partial);
-  if (error == ENOENT || error == ENOTDIR) return {};
-  if (error) return failure(error, describe(path));
-  std::filesystem::remove_all(describe(partial), ignored);
-  return {};
-}
-
-Result<> FileStorage::rename(std::string_view from, std::string_view to) {
-  check_path(from);
-  check_path(to);
-  int error = make_folders(folder_, parent_of(to));
-  if (!error) error = rename_synced(folder_, std::string(from), std::string(to));
-  if (error) return failure(error, describe(from) + " to " + std::string(to));
-  return {};
-}
-
-Result<std::vector<std::string>> FileStorage::list(std::string_view folder) {
-  check_path(folder);
-  std::error_code error;
-  std::filesystem::directory_iterator it(describe(folder), error);
-  if (error) return failure(error.value(), describe(folder));
-  std::vector<std::string> names;
-  for (; it != std::filesystem::directory_iterator(); it.increment(error)) {
-    if (error) return failure(error.value(), describe(folder));
-    auto name = it->path().filename().string();
-    if (!name.ends_with(partial_suffix)) names.push_back(std::move(name));
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
-bool FileStorage::exists(std::string_view path) {
-  check_path(path);
-  return ::faccessat(folder_, std::string(path).c_str(), F_OK, 0) == 0;
-}
-
-Result<std::uint64_t> FileStorage::free_bytes() {
-  struct statvfs about{};
-  if (::fstatvfs(folder_, &about) != 0) return failure(errno, home_);
-  return std::uint64_t{about.f_bavail} * about.f_frsize;
-}
-
-Result<std::unique_ptr<Database>> FileStorage::open_database(std::string_view path) {
-  check_path(path);
-  if (int const error = make_folders(folder_, parent_of(path)))
-    return failure(error, describe(path));
-  return open_sqlite(describe(path), nullptr);
-}
-
-std::string FileStorage::describe(std::string_view path) const {
-  return home_ + "/" + std::string(path);
+  auto disk = std::make_unique<HomeDisk>(absolute, folder.release(), lock);
+  return std::unique_ptr<FileStorage>(new FileStorage(std::move(disk)));
 }
 
 }  // namespace grapevine

@@ -4,6 +4,7 @@
 #include "grapevine/base/log.hpp"
 #include "grapevine/runtime/cancellation.hpp"
 #include "grapevine/runtime/gate.hpp"
+#include "runtime/task_census_detail.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -34,34 +35,67 @@ void abort_unless_cancellation(std::exception_ptr const& error) {
   ASSERT(!"a task ends by returning or by its cancellation");
 }
 
+// Asio 1.26: a task that is cancelled before its first statement, or that was cancelled and ends
+// without ever having been suspended, throws out of the loop (its entry point awaits once more). So
+// a task that has not begun is told here, and one that ends no longer throws.
+struct Task {
+  asio::cancellation_signal signal;
+  bool begun = false;
+  bool cancelled = false;  // before it began
+};
+
+Awaitable<> run_task(Task& entry, Awaitable<> task) {
+  entry.begun = true;
+  if (entry.cancelled) co_return;
+  std::exception_ptr error;
+  try {
+    co_await std::move(task);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await asio::this_coro::throw_if_cancelled(false);
+  abort_unless_cancellation(error);
+}
+
 }  // namespace
 
 struct TaskGroup::State {
   Executor executor;
-  std::list<asio::cancellation_signal> tasks;  // one signal a task; a task's end erases it
+  std::list<Task> tasks;  // a task's end erases it
   Gate empty;
+  TaskCensus::Groups& census;
+  std::list<TaskGroup*>::iterator entry;
 };
 
-TaskGroup::TaskGroup(Executor executor) : state_(std::make_unique<State>()) {
-  state_->executor = std::move(executor);
+TaskGroup::TaskGroup(Executor executor) {
+  auto& census = TaskCensus::Groups::of(executor);
+  auto const entry = census.groups.insert(census.groups.end(), this);
+  state_.reset(new State{std::move(executor), {}, {}, census, entry});
 }
 
-TaskGroup::~TaskGroup() { ASSERT(state_->tasks.empty()); }
+TaskGroup::~TaskGroup() {
+  ASSERT(state_->tasks.empty());
+  state_->census.groups.erase(state_->entry);
+}
 
 void TaskGroup::spawn(Awaitable<> task) {
-  auto const place = state_->tasks.emplace(state_->tasks.end());
-  auto ended = [state = state_.get(), place](std::exception_ptr error) {
-    abort_unless_cancellation(error);
-    state->tasks.erase(place);
+  auto const entry = state_->tasks.emplace(state_->tasks.end());
+  auto ended = [state = state_.get(), entry](std::exception_ptr) {
+    state->tasks.erase(entry);
     if (state->tasks.empty()) state->empty.notify_all();
   };
-  asio::co_spawn(state_->executor, std::move(task),
-                 asio::bind_cancellation_slot(place->slot(), std::move(ended)));
+  asio::co_spawn(state_->executor, run_task(*entry, std::move(task)),
+                 asio::bind_cancellation_slot(entry->signal.slot(), std::move(ended)));
 }
 
 void TaskGroup::cancel() {
-  for (auto task = state_->tasks.begin(); task != state_->tasks.end();)
-    (task++)->emit(asio::cancellation_type::terminal);
+  for (auto next = state_->tasks.begin(); next != state_->tasks.end();) {
+    auto& task = *next++;
+    if (task.begun)
+      task.signal.emit(asio::cancellation_type::terminal);
+    else
+      task.cancelled = true;
+  }
 }
 
 Awaitable<> TaskGroup::join() {

@@ -3,6 +3,7 @@
 #include "grapevine/runtime/cancellation.hpp"
 #include "grapevine/runtime/gate.hpp"
 #include "grapevine/runtime/steady_clock.hpp"
+#include "grapevine/runtime/task_census.hpp"
 #include "loop_fixture.hpp"
 
 #include <doctest/doctest.h>
@@ -161,5 +162,57 @@ TEST_CASE_FIXTURE(LoopFixture, "with_deadline passes a cancellation on") {
   int ends = 0;
   TaskGroup group(loop.get_executor());
   run(cancel_at_once(group, gate, waits_with_deadline(clock, gate, ends)));
+  CHECK(ends == 1);
+}
+
+namespace {
+
+Awaitable<> cancel_everything(TaskCensus& census) {
+  CHECK(census.size() == 6);  // this one, a parent of two, two more
+  census.cancel_all();
+  co_return;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(LoopFixture, "the census knows every task and can end them all") {
+  int ends = 0;
+  Gate gate;
+  TaskGroup one(loop.get_executor());
+  TaskGroup other(loop.get_executor());
+  TaskCensus census(loop.get_executor());
+  one.spawn(parent_of_two(gate, ends));
+  other.spawn(wait_in(gate, ends));
+  other.spawn(wait_in(gate, ends));
+  run(cancel_everything(census));
+  CHECK(ends == 5);
+  CHECK(census.size() == 0);
+}
+
+namespace {
+
+Awaitable<> cancel_own_group(TaskGroup& group, int& ends) {
+  CountsItsEnd const counted{ends};
+  group.cancel();
+  co_return;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(LoopFixture, "a task that cancels itself and never waits ends like any other") {
+  int ends = 0;
+  TaskGroup group(loop.get_executor());
+  group.spawn(cancel_own_group(group, ends));
+  run(group.join());
+  CHECK(ends == 1);
+}
+
+TEST_CASE_FIXTURE(LoopFixture, "a task that is cancelled before it begins never does") {
+  int ends = 0;
+  TaskGroup group(loop.get_executor());
+  group.spawn(nothing(ends));
+  group.cancel();
+  group.spawn(nothing(ends));
+  run(group.join());
   CHECK(ends == 1);
 }
