@@ -166,6 +166,17 @@ inline constexpr std::size_t checkpoint_state_max = 16 * 1024;
 // runtime
 inline constexpr std::size_t worker_jobs_max = 64;  // per worker; more make their callers wait
 
+// status page
+inline constexpr std::size_t http_header_bytes_max = 8 * 1024;
+inline constexpr std::size_t http_body_bytes_max = 4 * 1024;
+inline constexpr std::size_t http_connections_max = 64;
+inline constexpr std::size_t http_requests_per_connection_max = 1000;
+inline constexpr Duration http_request_deadline = 10s;
+inline constexpr Duration http_response_deadline = 30s;
+inline constexpr Duration http_idle_max = 30s;
+inline constexpr std::size_t http_response_bytes_max = 16 * 1024 * 1024;  // what our client reads
+inline constexpr std::size_t metric_labels_max = 32;                      // values of one label
+
 // runs
 inline constexpr std::size_t shards_max = 16;
 inline constexpr std::size_t round_peers_max = 256;
