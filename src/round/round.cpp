@@ -115,6 +115,14 @@ void Round::handle(round_event::InnerDone const& event) {
   inner_done_ = true;
 }
 
+void Round::handle(round_event::InnerFailed const&) {
+  if (phase_ != RoundPhase::training && phase_ != RoundPhase::preparing) return;
+  failed_ = true;
+  provisional_ = true;
+  healing_.reset();
+  start_collecting();
+}
+
 void Round::handle(round_event::Prepared const& event) {
   if (phase_ != RoundPhase::preparing) return;
   ASSERT(event.contribution.round == version_.round);
@@ -193,6 +201,7 @@ void Round::begin_round() {
   blob_failures_.clear();
   members_ever_.clear();
   late_ = false;
+  failed_ = false;
   inner_done_ = false;
   healing_.reset();
   retry_sync_at_.reset();

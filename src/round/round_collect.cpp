@@ -232,7 +232,7 @@ void Round::want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadl
 void Round::apply() {
   round_action::Apply action;
   action.round = version_.round;
-  action.keep_progress = late_ || provisional_;
+  action.keep_progress = (late_ || provisional_) && !failed_;
   std::map<PeerId, std::uint32_t> used;
   for (std::uint32_t i = 0; i < settings_.shards; ++i) {
     auto const* const chosen = best(i);

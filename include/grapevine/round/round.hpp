@@ -75,6 +75,8 @@ struct InnerDone {
   std::uint32_t steps = 0;
   Duration took{};
 };
+// The trainer could not go on (its loss is not a number): this peer sits the round out.
+struct InnerFailed {};
 // Answers Prepare: the blobs of the contribution are being served.
 struct Prepared {
   Contribution contribution;
@@ -106,11 +108,12 @@ struct Rates {
 struct Tick {};
 }  // namespace round_event
 
-using RoundEvent = std::variant<round_event::Start, round_event::BeaconSeen, round_event::PeerLost,
-                                round_event::ContributionSeen, round_event::ResultSeen,
-                                round_event::InnerDone, round_event::Prepared, round_event::Fetched,
-                                round_event::Averaged, round_event::Applied, round_event::Synced,
-                                round_event::SyncFailed, round_event::Rates, round_event::Tick>;
+using RoundEvent =
+    std::variant<round_event::Start, round_event::BeaconSeen, round_event::PeerLost,
+                 round_event::ContributionSeen, round_event::ResultSeen, round_event::InnerDone,
+                 round_event::InnerFailed, round_event::Prepared, round_event::Fetched,
+                 round_event::Averaged, round_event::Applied, round_event::Synced,
+                 round_event::SyncFailed, round_event::Rates, round_event::Tick>;
 
 namespace round_action {
 struct StartInner {
@@ -215,6 +218,7 @@ class Round {
   void handle(round_event::ContributionSeen const& event);
   void handle(round_event::ResultSeen const& event);
   void handle(round_event::InnerDone const& event);
+  void handle(round_event::InnerFailed const& event);
   void handle(round_event::Prepared const& event);
   void handle(round_event::Fetched const& event);
   void handle(round_event::Averaged const& event);
@@ -264,6 +268,7 @@ class Round {
   RoundPhase phase_ = RoundPhase::idle;
   Version version_;
   bool provisional_ = false;
+  bool failed_ = false;      // the trainer's progress is worthless
   bool late_ = false;        // interrupted: closes the round without having contributed
   bool inner_done_ = false;  // in training: waits for a heal to end before preparing
   std::optional<Version> healing_;

@@ -1,0 +1,242 @@
+#include "grapevine/node/node.hpp"
+
+#include "grapevine/base/assert.hpp"
+#include "grapevine/base/log.hpp"
+#include "grapevine/node/identity_file.hpp"
+#include "node/node_state_detail.hpp"
+
+namespace grapevine {
+namespace {
+
+// How long a peer that has a state listens for others before it trains on by itself.
+constexpr Duration look_around_time = 4s;
+constexpr Duration beacon_ttl = 12s;
+// How long a newcomer waits for somebody's first beacon before it says that nobody is there.
+constexpr Duration first_beacon_patience = 60s;
+
+std::string_view agent() { return "grapevine/" GRAPEVINE_VERSION; }
+
+}  // namespace
+
+Node::State::State(Doors the_doors, NodeOptions the_options)
+    : doors(the_doors), options(std::move(the_options)), tasks(doors.executor) {
+  started = doors.clock.now();
+}
+
+Awaitable<Result<>> Node::State::run() {
+  auto result = co_await open_home();
+  if (result && !stop_requested) result = co_await find_run();
+  if (result && !stop_requested) result = co_await make_trainer();
+  if (result && !stop_requested) result = co_await first_state();
+  if (result && !stop_requested) co_await take_part();
+  co_await shut_down();
+  co_return result;
+}
+
+Awaitable<Result<>> Node::State::open_home() {
+  CO_TRY_ASSIGN(identity, load_or_create_identity(doors.storage, doors.random));
+  self = PeerId::from_ed25519(identity->public_key().raw());
+  if (options.name.empty()) options.name = self.brief();
+  std::uint64_t const unix_ns = doors.clock.unix_ns();
+  auto open = [this, unix_ns](std::stop_token) -> Result<std::uint64_t> {
+    TRY_ASSIGN(peer_store, PeerStore::open(doors.storage));
+    TRY_ASSIGN(ledger, Ledger::open(doors.storage));
+    return peer_store->reserve_sequence(unix_ns);
+  };
+  auto const sequence = co_await run_on<Result<std::uint64_t>>(doors.heavy, open);
+  if (!sequence) co_return tl::unexpected(sequence.error());
+  for (auto const& aside : {peer_store->set_aside(), ledger->set_aside()})
+    if (!aside.empty()) problem(Error(Errc::database_corrupt, "set aside as " + aside));
+  ledger_head = ledger->head();
+  beacon_sequence = *sequence;
+
+  HostOptions host_options;
+  host_options.listen = options.listen;
+  host_options.announce = options.announce;
+  host_options.agent = agent();
+  host = std::make_unique<Host>(doors, *identity, host_options);
+  pubsub = std::make_unique<PubSub>(doors, *host, *sequence);
+  blobs = std::make_unique<BlobExchange>(doors, *host, BlobExchange::Options{});
+  host->on_event([this](Host::Event const& event) {
+    if (event.kind == Host::Event::disconnected && round != nullptr)
+      feed(round_event::PeerLost{event.peer});
+  });
+  CO_TRY(host->start());
+  pubsub->start();
+  blobs->start();
+  changed();
+  co_return Result<>{};
+}
+
+Awaitable<Result<>> Node::State::make_trainer() {
+  if (trainer != nullptr) co_return Result<>{};  // made while the run was created
+  auto make = [this](std::stop_token) -> Result<> {
+    TRY_ASSIGN(trainer, options.make_trainer(manifest->manifest, self));
+    layout = trainer->layout();
+    trainer_info = trainer->info();
+    return {};
+  };
+  CO_TRY(co_await run_on<Result<>>(doors.train, make));
+  auto const& agreed = manifest->manifest;
+  if (sha256(as_bytes(layout.canonical_text())) != agreed.schema_hash)
+    co_return fail(Errc::schema_mismatch,
+                   "this program builds " + std::to_string(layout.elements()) +
+                       " parameters, the run has " + std::to_string(agreed.parameters) +
+                       " of other names or shapes");
+  co_return Result<>{};
+}
+
+// A state to train from: the newest checkpoint, or the initial one of a run that was just created;
+// a newcomer without either pulls it from the swarm.
+Awaitable<Result<>> Node::State::first_state() {
+  auto const& agreed = manifest->manifest;
+  RoundSettings settings;
+  settings.run = manifest->run;
+  settings.self = self;
+  settings.shards = agreed.shards;
+  settings.inner_steps = agreed.inner_steps;
+  settings.rounds = agreed.rounds;
+  settings.model_bytes = layout.elements() * sizeof(float);
+  settings.wait_min = from_seconds(agreed.deadline_s_min);
+  settings.wait_max = from_seconds(agreed.deadline_s_max);
+  settings.beacon_ttl = beacon_ttl;
+  round = std::make_unique<Round>(settings);
+  subscribe();
+  tasks.spawn(beat());
+  tasks.spawn(keep_connected());
+  tasks.spawn(remember_peers());
+
+  CO_TRY_ASSIGN(auto checkpoint, co_await newest_checkpoint());
+  if (checkpoint) {
+    auto build = [this, &checkpoint](std::stop_token) -> Result<ModelStatePtr> {
+      TRY(trainer->restore(checkpoint->trainer));
+      Hash const run = checkpoint->round == 0 ? Hash{} : manifest->run;
+      return make_state(run, checkpoint->round, manifest->manifest.shards, checkpoint->parameters,
+                        checkpoint->outer_momentum);
+    };
+    CO_TRY_ASSIGN(auto restored, co_await run_on<Result<ModelStatePtr>>(doors.train, build));
+    CO_TRY(co_await adopt_state(restored));
+    CO_TRY(co_await set_trainer(restored, false));
+    tokens_total = checkpoint->tokens_total;
+  }
+  bool const alone = options.bootstrap.empty() && host->peers().empty();
+  Instant const patience =
+      doors.clock.now() + (state ? (alone ? Duration{} : look_around_time) : first_beacon_patience);
+  while (!stop_requested && doors.clock.now() < patience) {
+    auto const newest = round->view().newest();
+    if (newest && (!state || newest->round >= state->round)) break;
+    co_await doors.clock.sleep_for(100ms);
+  }
+  bool provisional = false;
+  while (!stop_requested) {
+    auto const newest = round->view().newest();
+    if (state && (!newest || newest->round <= state->round)) break;
+    if (!newest) co_return fail(Errc::no_holder, "no peer of the run has a state to give");
+    auto pulled = co_await pull_state(*newest, round->view().holders(*newest));
+    if (pulled) {
+      CO_TRY(co_await adopt_state(*pulled));
+      CO_TRY(co_await set_trainer(*pulled, false));
+      provisional = true;
+      break;
+    }
+    problem(pulled.error());
+    co_await doors.clock.sleep_for(500ms);
+  }
+  if (!stop_requested) feed(round_event::Start{{state->round, state->hash()}, provisional});
+  co_return Result<>{};
+}
+
+Awaitable<> Node::State::take_part() {
+  while (!stop_requested && !finished) co_await stop_gate.wait();
+  if (!finished) co_return;
+  // Those who are not done yet still need what we hold.
+  Instant const until = doors.clock.now() + options.linger;
+  auto others_done = [this] {
+    for (auto const& [peer, view] : round->view().peers())
+      if (view.beacon.state != PeerState::stopping || view.version() != round->version())
+        return false;
+    return true;
+  };
+  Instant const at_least = doors.clock.now() + std::min<Duration>(options.linger, 2s);
+  while (!stop_requested && doors.clock.now() < until) {
+    if (doors.clock.now() >= at_least && others_done()) break;
+    co_await doors.clock.sleep_for(250ms);
+  }
+}
+
+Awaitable<> Node::State::shut_down() {
+  ++inner_generation;
+  if (round_start && checkpoint_round != round_start->state->round && !checkpoint_running) {
+    auto written = co_await write_checkpoint(*round_start);
+    if (!written) problem(written.error());
+  }
+  if (round != nullptr && pubsub != nullptr) {
+    stop_requested = true;
+    send_beacon();
+  }
+  tasks.cancel();
+  co_await tasks.join();
+  if (pubsub != nullptr) co_await pubsub->stop();
+  if (blobs != nullptr) co_await blobs->stop();
+  if (host != nullptr) co_await host->stop();
+  auto end_trainer = [this](std::stop_token) { return trainer.reset(), true; };
+  co_await run_on<bool>(doors.train, end_trainer);
+  auto close = [this](std::stop_token) { return ledger.reset(), peer_store.reset(), true; };
+  co_await run_on<bool>(doors.heavy, close);
+}
+
+void Node::State::problem(Error const& error) {
+  log_warn("{}", error.message());
+  auto const known = problems.find(std::string(error.code()));
+  if (known == problems.end()) {
+    problems.emplace(std::string(error.code()), Seen{error, 1, doors.clock.now()});
+    return;
+  }
+  known->second = Seen{error, known->second.count + 1, doors.clock.now()};
+}
+
+void Node::State::changed() {
+  for (auto const& listener : listeners) listener();
+}
+
+Node::Node(Doors doors, NodeOptions options)
+    : state_(std::make_unique<State>(doors, std::move(options))) {}
+Node::~Node() = default;
+
+Awaitable<Result<>> Node::run() { return state_->run(); }
+
+void Node::stop() {
+  state_->stop_requested = true;
+  state_->stop_gate.notify_all();
+}
+
+Snapshot Node::snapshot() const { return state_->snapshot(); }
+
+Awaitable<Result<std::vector<RoundRecord>>> Node::history(std::uint64_t since) {
+  constexpr std::size_t rounds_max = 1000;
+  auto read = [this, since](std::stop_token) -> Result<std::vector<RoundRecord>> {
+    if (state_->ledger == nullptr) return std::vector<RoundRecord>{};
+    return state_->ledger->history(since, rounds_max);
+  };
+  co_return co_await run_on<Result<std::vector<RoundRecord>>>(state_->doors.heavy, read);
+}
+
+bool Node::ready() const {
+  if (state_->round == nullptr) return false;
+  auto const shown = state_->round->beacon_state();
+  return shown == PeerState::training || shown == PeerState::mixing;
+}
+
+void Node::on_change(std::function<void()> listener) {
+  state_->listeners.push_back(std::move(listener));
+}
+
+std::vector<Multiaddr> Node::addresses() const {
+  if (state_->host == nullptr) return {};
+  std::vector<Multiaddr> full;
+  for (auto const& address : state_->host->addresses())
+    full.push_back(address.with_peer(state_->self));
+  return full;
+}
+
+}  // namespace grapevine

@@ -1,0 +1,193 @@
+// Finding the run and the others. A run shows itself by its topics: whoever takes part is
+// subscribed to grapevine/RUN/beacon, and the manifest is a blob whose root is RUN.
+
+#include "grapevine/base/limits.hpp"
+#include "grapevine/base/log.hpp"
+#include "node/node_state_detail.hpp"
+
+namespace grapevine {
+namespace {
+
+constexpr std::string_view manifest_path = "manifest.json";
+constexpr std::string_view topic_prefix = "grapevine/";
+constexpr std::string_view topic_suffix = "/beacon";
+constexpr Duration discover_patience = 20s;
+constexpr Duration bootstrap_patience = 45s;
+constexpr Duration bootstrap_pause = 2s;
+constexpr std::size_t connections_wanted = 12;
+
+std::optional<std::string> run_of_topic(std::string_view topic) {
+  if (!topic.starts_with(topic_prefix) || !topic.ends_with(topic_suffix)) return std::nullopt;
+  if (topic.size() <= topic_prefix.size() + topic_suffix.size()) return std::nullopt;
+  return std::string(
+      topic.substr(topic_prefix.size(), topic.size() - topic_prefix.size() - topic_suffix.size()));
+}
+
+}  // namespace
+
+Awaitable<Result<>> Node::State::find_run() {
+  auto read_manifest = [this](std::stop_token) { return doors.storage.read(manifest_path); };
+  auto const saved = co_await run_on<Result<Bytes>>(doors.heavy, read_manifest);
+  if (saved) {
+    CO_TRY_ASSIGN(auto known, signed_manifest_from_json(as_text(*saved)));
+    log_info("resuming run {} ({})", known.manifest.name, known.run.hex().substr(0, 12));
+    CO_TRY(co_await adopt(std::move(known)));
+    auto recent = [this](std::stop_token) {
+      return peer_store->recent(limits::address_book_addresses_max);
+    };
+    auto const peers = co_await run_on<Result<std::vector<PeerStore::Known>>>(doors.heavy, recent);
+    if (peers)
+      for (auto const& known_peer : *peers) host->remember(known_peer.peer, known_peer.addresses);
+    co_return Result<>{};
+  }
+  if (options.create) co_return co_await create_run();
+  co_return co_await join_run();
+}
+
+Awaitable<Result<>> Node::State::create_run() {
+  RunManifest draft = *options.create;
+  draft.created_unix_s = doors.clock.unix_ns() / 1'000'000'000;
+  auto make = [this, &draft](std::stop_token) -> Result<ModelStatePtr> {
+    TRY_ASSIGN(trainer, options.make_trainer(draft, self));
+    layout = trainer->layout();
+    trainer_info = trainer->info();
+    std::vector<float> parameters(layout.elements());
+    trainer->read(parameters);
+    return make_state(Hash{}, 0, draft.shards, parameters, {});
+  };
+  CO_TRY_ASSIGN(auto initial, co_await run_on<Result<ModelStatePtr>>(doors.train, make));
+  draft.schema_hash = sha256(as_bytes(layout.canonical_text()));
+  draft.parameters = layout.elements();
+  draft.initial_state = initial->hash();
+  CO_TRY(check(draft));
+  CO_TRY(co_await adopt(sign_manifest(draft, *identity)));
+  CO_TRY(co_await adopt_state(initial));
+  co_return co_await set_trainer(initial, false);
+}
+
+Awaitable<Result<>> Node::State::join_run() {
+  CO_TRY(co_await dial_bootstrap());
+  CO_TRY_ASSIGN(auto const run, co_await discover_run());
+  CO_TRY_ASSIGN(auto const id, Hash::parse(run));
+  auto const topic = std::string(topic_prefix) + run + std::string(topic_suffix);
+  auto const seen = pubsub->topics_seen();
+  auto const holders = seen.find(topic);
+  if (holders == seen.end()) co_return fail(Errc::no_run_found, "the bootstrap peer left");
+  std::vector<PeerId> const from(holders->second.begin(), holders->second.end());
+  CO_TRY_ASSIGN(auto const fetched,
+                co_await blobs->fetch({id, 0}, from, doors.clock.now() + discover_patience));
+  CO_TRY_ASSIGN(auto found, verify_manifest(*fetched.blob));
+  if (found.run != id) co_return fail(Errc::hash_mismatch, "the manifest of run " + run);
+  if (protocol_version < found.manifest.protocol_oldest ||
+      protocol_version > found.manifest.protocol)
+    co_return fail(Errc::version_mismatch,
+                   "the run speaks protocol " + std::to_string(found.manifest.protocol_oldest) +
+                       " to " + std::to_string(found.manifest.protocol) + ", this program " +
+                       std::to_string(protocol_version));
+  co_return co_await adopt(std::move(found));
+}
+
+// Every address is tried until one answers; with `retry` for ever, else for a while. The first
+// error of each address is reported when none does: refused is not the same as unreachable.
+Awaitable<Result<>> Node::State::dial_bootstrap() {
+  Instant const patience = doors.clock.now() + bootstrap_patience;
+  while (!stop_requested) {
+    std::string reasons;
+    bool refused = true;
+    for (auto const& address : options.bootstrap) {
+      auto const dialled = co_await host->dial(address);
+      if (dialled) co_return Result<>{};
+      if (dialled.error().errc() == Errc::wrong_peer) co_return tl::unexpected(dialled.error());
+      refused &= dialled.error().errc() == Errc::refused;
+      if (!reasons.empty()) reasons += "; ";
+      reasons += address.text() + ": " + dialled.error().message();
+    }
+    Error const error(refused ? Errc::refused : Errc::bootstrap_unreachable, reasons);
+    // A host that says no will not soon say yes; one that is silent may still be starting.
+    if (!options.retry && (refused || doors.clock.now() >= patience))
+      co_return tl::unexpected(error);
+    problem(error);
+    co_await doors.clock.sleep_for(bootstrap_pause);
+  }
+  co_return Result<>{};
+}
+
+Awaitable<Result<std::string>> Node::State::discover_run() {
+  Instant const patience = doors.clock.now() + discover_patience;
+  while (!stop_requested && doors.clock.now() < patience) {
+    std::set<std::string> runs;
+    for (auto const& [topic, peers] : pubsub->topics_seen())
+      if (auto const run = run_of_topic(topic); run && !peers.empty()) runs.insert(*run);
+    if (options.run) {
+      if (runs.contains(options.run->hex())) co_return options.run->hex();
+    } else if (runs.size() == 1) {
+      co_return *runs.begin();
+    } else if (runs.size() > 1) {
+      std::string names;
+      for (auto const& run : runs) names += (names.empty() ? "" : ", ") + run;
+      co_return fail(Errc::many_runs_found, names);
+    }
+    co_await doors.clock.sleep_for(100ms);
+  }
+  co_return fail(Errc::no_run_found,
+                 options.run ? "the bootstrap peer does not take part in run " + options.run->hex()
+                             : "the bootstrap peer shows no run");
+}
+
+Awaitable<Result<>> Node::State::adopt(SignedManifest found) {
+  manifest = std::move(found);
+  auto const bytes = std::make_shared<Bytes const>(manifest->bytes);
+  CO_TRY(co_await blobs->keep(bytes));
+  std::string const json = to_json(*manifest);
+  auto save = [this, &json](std::stop_token) {
+    return doors.storage.write_atomic(manifest_path, as_bytes(json));
+  };
+  CO_TRY(co_await run_on<Result<>>(doors.heavy, save));
+  changed();
+  co_return Result<>{};
+}
+
+// Holds a handful of connections: the bootstrap peers while nobody else is known, then whoever the
+// beacons name.
+Awaitable<> Node::State::keep_connected() {
+  while (true) {
+    std::set<PeerId> const connected = [this] {
+      auto const peers = host->peers();
+      return std::set<PeerId>(peers.begin(), peers.end());
+    }();
+    if (connected.size() < connections_wanted) {
+      std::vector<PeerId> candidates;
+      for (auto const& [peer, view] : round->view().peers())
+        if (!connected.contains(peer)) candidates.push_back(peer);
+      if (connected.empty()) {
+        for (auto const& address : options.bootstrap) (void)co_await host->dial(address);
+        auto recent = [this](std::stop_token) { return peer_store->recent(connections_wanted); };
+        auto const known =
+            co_await run_on<Result<std::vector<PeerStore::Known>>>(doors.heavy, recent);
+        if (known)
+          for (auto const& peer : *known) candidates.push_back(peer.peer);
+      }
+      doors.random.shuffle(std::span(candidates));
+      if (candidates.size() > connections_wanted) candidates.resize(connections_wanted);
+      for (auto const& peer : candidates)
+        if (peer != self) (void)co_await host->connect(peer);
+    }
+    co_await doors.clock.sleep_for(2s);
+  }
+}
+
+Awaitable<> Node::State::remember_peers() {
+  while (true) {
+    co_await doors.clock.sleep_for(10s);
+    std::vector<PeerStore::Known> known;
+    for (auto const& [peer, view] : round->view().peers())
+      if (!view.beacon.addresses.empty()) known.push_back({peer, view.beacon.addresses});
+    if (known.empty()) continue;
+    double const now = static_cast<double>(doors.clock.unix_ns()) * 1e-9;
+    auto save = [this, &known, now](std::stop_token) { return peer_store->remember(known, now); };
+    auto const saved = co_await run_on<Result<>>(doors.heavy, save);
+    if (!saved) problem(saved.error());
+  }
+}
+
+}  // namespace grapevine

@@ -1,0 +1,280 @@
+// Performing what the round machine asks for. Each action that takes time is a task of its own; its
+// end is an event. Nothing here decides.
+
+#include "grapevine/base/assert.hpp"
+#include "grapevine/base/log.hpp"
+#include "grapevine/mix/average.hpp"
+#include "node/node_state_detail.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace grapevine {
+namespace {
+
+// The trainer is given slices of about this long, so that it can be interrupted and watched.
+constexpr double slice_s = 0.4;
+constexpr double rate_memory = 0.7;  // of the smoothed step rate
+
+double smoothed(double before, double now) {
+  return before > 0 ? rate_memory * before + (1 - rate_memory) * now : now;
+}
+
+}  // namespace
+
+void Node::State::feed(RoundEvent event) {
+  events.push_back(std::move(event));
+  if (feeding) return;  // an action fed it: the loop below comes to it
+  feeding = true;
+  auto const phase_before = round->phase();
+  while (!events.empty()) {
+    auto const next = std::move(events.front());
+    events.pop_front();
+    for (auto const& action : round->on(next, doors.clock.now()))
+      std::visit([this](auto const& a) { perform(a); }, action);
+  }
+  feeding = false;
+  if (round->phase() != phase_before) changed();
+}
+
+void Node::State::perform(round_action::StartInner const& action) {
+  inner_done = 0;
+  compute = {};
+  round_began = doors.clock.now();
+  counters_at_round = host->counters();
+  tasks.spawn(inner(++inner_generation, action.first_step, action.steps));
+}
+
+void Node::State::perform(round_action::StopInner const&) { ++inner_generation; }
+
+Awaitable<> Node::State::inner(std::uint64_t generation, std::uint64_t first_step,
+                               std::uint32_t steps) {
+  Instant const begun = doors.clock.now();
+  double loss_sum = 0;
+  while (inner_done < steps) {
+    auto const slice = static_cast<std::uint32_t>(std::clamp(
+        std::floor(steps_per_s * slice_s), 1.0, static_cast<double>(steps - inner_done)));
+    InnerJob const job{first_step + inner_done, slice};
+    auto train = [this, job](std::stop_token stop) { return trainer->run(job, stop, {}); };
+    auto const report = co_await run_on<Result<InnerReport>>(doors.train, train);
+    if (!report) {
+      problem(report.error());
+      if (generation == inner_generation) feed(round_event::InnerFailed{});
+      co_return;
+    }
+    // What was trained counts, even when the machine has stopped waiting for it.
+    round_tokens += report->tokens;
+    round_steps += report->steps;
+    tokens_total += report->tokens;
+    compute += from_seconds(report->seconds);
+    if (generation != inner_generation) co_return;
+    inner_done += report->steps;
+    loss_sum += static_cast<double>(report->loss) * report->steps;
+    loss = report->loss;
+    lr = report->lr;
+    if (report->seconds > 0) {
+      steps_per_s = smoothed(steps_per_s, report->steps / report->seconds);
+      tokens_per_s = smoothed(tokens_per_s, static_cast<double>(report->tokens) / report->seconds);
+    }
+  }
+  round_loss = static_cast<float>(loss_sum / steps);
+  feed(round_event::InnerDone{steps, doors.clock.now() - begun});
+}
+
+void Node::State::perform(round_action::Prepare const& action) { tasks.spawn(prepare(action)); }
+
+Awaitable<> Node::State::prepare(round_action::Prepare action) {
+  mix_began = doors.clock.now();
+  auto read = [this](std::stop_token) {
+    std::vector<float> theta(layout.elements());
+    trainer->read(theta);
+    return theta;
+  };
+  auto const theta = co_await run_on<std::vector<float>>(doors.train, read);
+  auto subtract = [this, &theta](std::stop_token) {
+    return outer_gradient(*inner_start, theta, manifest->manifest.shards);
+  };
+  auto gradient = co_await run_on<Result<OuterGradient>>(doors.heavy, subtract);
+  if (!gradient) {
+    problem(gradient.error());
+    feed(round_event::InnerFailed{});
+    co_return;
+  }
+  Contribution contribution;
+  contribution.run = manifest->run;
+  contribution.round = action.round;
+  contribution.base = action.base;
+  contribution.tokens = round_tokens;
+  contribution.steps = round_steps;
+  contribution.loss = round_loss;
+  contribution.norm = static_cast<float>(gradient->norm);
+  for (auto& shard : gradient->shards) {
+    contribution.shards.push_back(shard.ref);
+    kept_gradients.push_back(shard.ref);
+    round_blobs[shard.ref] = shard.blob;
+    blobs->keep_as(shard.ref, std::move(shard.leaves), shard.blob);
+  }
+  feed(round_event::Prepared{std::move(contribution)});
+}
+
+void Node::State::perform(round_action::Publish const& action) {
+  announced.push_back(action.announcement);
+  if (std::holds_alternative<Contribution>(action.announcement))
+    contribution_hashes[self] = sha256(sign_announcement(action.announcement, *identity));
+  announce(action.announcement);
+}
+
+void Node::State::perform(round_action::Fetch const& action) { tasks.spawn(fetch(action)); }
+
+Awaitable<> Node::State::fetch(round_action::Fetch action) {
+  auto const fetched = co_await blobs->fetch(action.blob, action.holders, action.deadline);
+  std::string failure;
+  if (!fetched) {
+    failure = fetched.error().message();
+  } else {
+    auto const blob = fetched->blob;
+    auto finite = [&blob](std::stop_token) {
+      return blob->size() % sizeof(float) == 0 && all_finite(floats_of(*blob));
+    };
+    if (co_await run_on<bool>(doors.heavy, finite))
+      round_blobs[action.blob] = blob;
+    else
+      failure = Error(Errc::not_finite, "in a shard that was pulled").message();
+  }
+  feed(round_event::Fetched{action.blob, std::move(failure)});
+}
+
+void Node::State::perform(round_action::Average const& action) { tasks.spawn(average(action)); }
+
+Awaitable<> Node::State::average(round_action::Average action) {
+  auto const bytes =
+      shard_range(layout.elements(), manifest->manifest.shards, action.shard).count * sizeof(float);
+  std::vector<ShardInput> inputs;
+  for (auto const& input : action.inputs) {
+    auto const found = round_blobs.find(BlobRef{input.root, bytes});
+    ASSERT(found != round_blobs.end());
+    inputs.push_back({found->second, input.tokens});
+  }
+  auto mix = [&inputs](std::stop_token) { return average_shard(inputs); };
+  auto result = co_await run_on<HashedBlob>(doors.heavy, mix);
+  if (round->version().round == action.round) {
+    round_blobs[result.ref] = result.blob;
+    kept_gradients.push_back(result.ref);
+    blobs->keep_as(result.ref, std::move(result.leaves), result.blob);
+  }
+  feed(round_event::Averaged{action.round, action.shard, result.ref, {}});
+}
+
+void Node::State::perform(round_action::Apply const& action) { tasks.spawn(apply(action)); }
+
+std::vector<Blob> Node::State::results_of(round_action::Apply const& action) const {
+  std::vector<Blob> results;
+  for (auto const& result : action.results)
+    results.push_back(result ? round_blobs.at(*result) : nullptr);
+  return results;
+}
+
+Awaitable<> Node::State::apply(round_action::Apply action) {
+  auto const results = results_of(action);
+  auto const& outer = manifest->manifest.outer;
+  OuterSettings const settings{outer.lr, outer.momentum, outer.nesterov};
+  ModelStatePtr const base = state;
+  auto step = [this, &base, &settings, &results](std::stop_token) {
+    auto next = std::make_shared<ModelState>(*base);
+    next->run = manifest->run;
+    return apply_results(*next, settings, results);
+  };
+  auto const next = co_await run_on<ModelStatePtr>(doors.heavy, step);
+  auto adopted = co_await adopt_state(next);
+  if (adopted) adopted = co_await set_trainer(next, action.keep_progress);
+  if (!adopted) problem(adopted.error());
+  if (options.evaluate) {
+    auto evaluate = [this](std::stop_token stop) { return trainer->evaluate(stop); };
+    auto const report = co_await run_on<Result<EvalReport>>(doors.train, evaluate);
+    if (report)
+      eval_loss = report->loss;
+    else
+      problem(report.error());
+  }
+  co_await record(action, base->hash(), next->hash());
+  checkpoint_if_due();
+  round_blobs.clear();
+  for (auto const& blob : std::exchange(kept_gradients_before, std::exchange(kept_gradients, {})))
+    blobs->release(blob);
+  announced_before = std::exchange(announced, {});
+  contribution_hashes.clear();
+  feed(round_event::Applied{{next->round, next->hash()}});
+}
+
+// The round in the ledger and in the figures.
+Awaitable<> Node::State::record(round_action::Apply action, Hash before, Hash after) {
+  Instant const now = doors.clock.now();
+  auto const counters = host->counters();
+  last_mix = {};
+  last_mix.state = "done";
+  last_mix.duration_s = to_seconds(now - mix_began);
+  last_mix.bytes_in = counters.bytes_in - counters_at_round.bytes_in;
+  last_mix.bytes_out = counters.bytes_out - counters_at_round.bytes_out;
+  last_round.duration_s = to_seconds(now - round_began);
+  last_round.compute_s = to_seconds(compute);
+  last_round.blocked_s = std::max(0.0, last_round.duration_s - last_round.compute_s);
+
+  LedgerEntry entry;
+  entry.run = manifest->run;
+  entry.round = action.round;
+  entry.mix = manifest->manifest.mix;
+  entry.before = before;
+  entry.after = after;
+  entry.previous = ledger_head.hash;
+  double total = 0;
+  for (auto const& input : action.inputs) total += static_cast<double>(input.tokens);
+  for (auto const& input : action.inputs) {
+    entry.inputs.push_back({input.peer, contribution_hashes[input.peer], input.tokens,
+                            static_cast<double>(input.tokens) / total, input.norm, input.shards});
+    last_mix.participants.push_back(input.peer);
+  }
+  for (auto const& missing : action.missing) {
+    entry.missing.push_back({missing.peer, missing.reason.substr(0, 128)});
+    last_mix.missing.push_back({missing.peer, missing.reason});
+  }
+  for (auto const& result : action.results) entry.shards_missed += result ? 0 : 1;
+  RoundRecord figures;
+  figures.round = action.round;
+  figures.at_unix_s = static_cast<double>(doors.clock.unix_ns()) * 1e-9;
+  figures.duration_s = last_round.duration_s;
+  figures.compute_s = last_round.compute_s;
+  figures.loss = round_loss;
+  figures.eval_loss = eval_loss;
+  figures.participants = static_cast<std::uint32_t>(action.inputs.size());
+  figures.missing = static_cast<std::uint32_t>(action.missing.size());
+  figures.shards_missed = entry.shards_missed;
+  figures.bytes_in = last_mix.bytes_in;
+  figures.bytes_out = last_mix.bytes_out;
+  log_info("round {} done: loss {:.4f}, {} peers, {} missing{}", action.round, round_loss,
+           action.inputs.size(), action.missing.size(),
+           action.missing.empty() ? ""
+                                  : " (" + action.missing.front().peer.brief() + ": " +
+                                        action.missing.front().reason + ")");
+  Bytes const bytes = sign_ledger_entry(entry, *identity);
+  auto write = [this, &bytes, &figures](std::stop_token) -> Result<Ledger::Head> {
+    TRY(ledger->append(figures.round, bytes, figures));
+    return ledger->head();
+  };
+  auto const head = co_await run_on<Result<Ledger::Head>>(doors.heavy, write);
+  if (head)
+    ledger_head = *head;
+  else
+    problem(head.error());
+}
+
+void Node::State::perform(round_action::Sync const& action) { tasks.spawn(sync(action)); }
+
+void Node::State::perform(round_action::BeaconNow const&) { send_beacon(); }
+
+void Node::State::perform(round_action::Finished const&) {
+  finished = true;
+  log_info("the run is complete: {} rounds", round->version().round);
+  stop_gate.notify_all();
+}
+
+}  // namespace grapevine

@@ -1,0 +1,179 @@
+// Node::State: what a node owns. The functions are grouped by file: node.cpp (life from start to
+// end), node_join.cpp (finding the run and the others), node_gossip.cpp (beacons and
+// announcements), node_round.cpp (performing the machine's actions), node_sync.cpp (pulling a
+// state), node_checkpoint.cpp, node_snapshot.cpp. Loop thread only, but for what is handed to a
+// worker.
+#pragma once
+
+#include "grapevine/net/blob_exchange.hpp"
+#include "grapevine/net/host.hpp"
+#include "grapevine/net/pubsub.hpp"
+#include "grapevine/node/node.hpp"
+#include "grapevine/round/round.hpp"
+#include "grapevine/runtime/gate.hpp"
+#include "grapevine/train/checkpoint.hpp"
+#include "node/ledger_detail.hpp"
+#include "node/model_state_detail.hpp"
+#include "node/peer_store_detail.hpp"
+
+#include <deque>
+#include <set>
+
+namespace grapevine {
+
+using FloatsPtr = std::shared_ptr<std::vector<float> const>;
+
+// What a checkpoint holds, caught at the moment between two rounds.
+struct RoundStart {
+  ModelStatePtr state;
+  TrainerState trainer;
+  std::uint64_t tokens_total = 0;
+};
+
+struct Node::State {
+  State(Doors doors, NodeOptions options);
+
+  // node.cpp
+  Awaitable<Result<>> run();
+  Awaitable<Result<>> open_home();
+  Awaitable<Result<>> make_trainer();
+  Awaitable<Result<>> first_state();
+  Awaitable<> take_part();
+  Awaitable<> shut_down();
+  void problem(Error const& error);
+  void changed();
+
+  // node_join.cpp
+  Awaitable<Result<>> find_run();
+  Awaitable<Result<>> create_run();
+  Awaitable<Result<>> join_run();
+  Awaitable<Result<>> dial_bootstrap();
+  Awaitable<Result<std::string>> discover_run();
+  Awaitable<Result<>> adopt(SignedManifest found);
+  Awaitable<> keep_connected();
+  Awaitable<> remember_peers();
+
+  // node_gossip.cpp
+  void subscribe();
+  Verdict take_beacon(GossipMessage const& message);
+  Verdict take_announcement(GossipMessage const& message);
+  [[nodiscard]] Result<> acceptable(Announcement const& announcement) const;
+  void send_beacon();
+  void announce(Announcement announcement);
+  Awaitable<> beat();
+
+  // node_round.cpp
+  void feed(RoundEvent event);
+  void perform(round_action::StartInner const& action);
+  void perform(round_action::StopInner const& action);
+  void perform(round_action::Prepare const& action);
+  void perform(round_action::Publish const& action);
+  void perform(round_action::Fetch const& action);
+  void perform(round_action::Average const& action);
+  void perform(round_action::Apply const& action);
+  void perform(round_action::Sync const& action);
+  void perform(round_action::BeaconNow const& action);
+  void perform(round_action::Finished const& action);
+  Awaitable<> inner(std::uint64_t generation, std::uint64_t first_step, std::uint32_t steps);
+  Awaitable<> prepare(round_action::Prepare action);
+  Awaitable<> fetch(round_action::Fetch action);
+  Awaitable<> average(round_action::Average action);
+  Awaitable<> apply(round_action::Apply action);
+  Awaitable<> record(round_action::Apply action, Hash before, Hash after);
+  [[nodiscard]] std::vector<Blob> results_of(round_action::Apply const& action) const;
+
+  // node_sync.cpp
+  Awaitable<> sync(round_action::Sync action);
+  Awaitable<Result<ModelStatePtr>> pull_state(Version version, std::vector<PeerId> holders);
+  Awaitable<Result<>> adopt_state(ModelStatePtr next);
+  Awaitable<Result<>> set_trainer(ModelStatePtr next, bool keep_progress);
+  void keep(ModelState const& kept);
+  void release(ModelState const& kept);
+
+  // node_checkpoint.cpp
+  Awaitable<Result<std::optional<Checkpoint>>> newest_checkpoint();
+  Awaitable<Result<>> write_checkpoint(RoundStart start);
+  Awaitable<> write_in_background(RoundStart start);
+  void checkpoint_if_due();
+
+  // node_snapshot.cpp
+  [[nodiscard]] Snapshot snapshot() const;
+  void fill_round(Snapshot& shown) const;
+  void fill_peers(Snapshot& shown) const;
+  void fill_network(Snapshot& shown) const;
+  void fill_problems(Snapshot& shown) const;
+
+  Doors doors;
+  NodeOptions options;
+  TaskGroup tasks;
+  Instant started{};
+  Gate stop_gate;
+  bool stop_requested = false;
+  bool finished = false;
+
+  std::optional<Identity> identity;
+  PeerId self;
+  std::unique_ptr<PeerStore> peer_store;  // heavy worker
+  std::unique_ptr<Ledger> ledger;         // heavy worker
+  Ledger::Head ledger_head;
+  std::unique_ptr<Host> host;
+  std::unique_ptr<PubSub> pubsub;
+  std::unique_ptr<BlobExchange> blobs;
+  std::uint64_t beacon_sequence = 0;
+
+  std::optional<SignedManifest> manifest;
+  std::unique_ptr<Trainer> trainer;  // train worker
+  TensorLayout layout;
+  TrainerInfo trainer_info;
+
+  std::unique_ptr<Round> round;
+  std::deque<RoundEvent> events;
+  bool feeding = false;
+  ModelStatePtr state;
+  ModelStatePtr previous;               // still served: others may be one round behind
+  FloatsPtr inner_start;                // what the trainer's progress is measured from
+  std::map<BlobRef, Blob> round_blobs;  // gradients and results of this round
+  std::vector<BlobRef> kept_gradients;  // ours, of this round and the last
+  std::vector<BlobRef> kept_gradients_before;
+  std::vector<Announcement> announced;  // ours, repeated until the round is over
+  std::vector<Announcement> announced_before;
+  std::map<PeerId, Hash> contribution_hashes;
+  std::optional<RoundStart> round_start;
+  std::optional<std::uint64_t> checkpoint_round;  // newest on disk
+  bool checkpoint_running = false;
+
+  // Figures
+  std::uint64_t inner_generation = 0;
+  std::uint32_t inner_done = 0;
+  std::uint64_t round_tokens = 0;  // trained since inner_start
+  std::uint32_t round_steps = 0;
+  double round_loss_sum = 0;
+  float loss = 0;
+  float round_loss = 0;  // mean of the last finished inner phase
+  std::optional<float> eval_loss;
+  double lr = 0;
+  double steps_per_s = 0;
+  double tokens_per_s = 0;
+  std::uint64_t tokens_total = 0;
+  Instant round_began{};
+  Duration compute{};  // of this round so far
+  Snapshot::Round::Mix last_mix;
+  Snapshot::Round::Last last_round;
+  Host::Counters counters_at_round;
+  Instant mix_began{};
+  struct Seen {
+    Error error;
+    std::uint64_t count = 0;
+    Instant last{};
+  };
+  std::map<std::string, Seen> problems;
+  std::vector<std::function<void()>> listeners;
+  struct RateSample {
+    Instant at{};
+    std::uint64_t in = 0;
+    std::uint64_t out = 0;
+  };
+  std::deque<RateSample> rate_samples;
+};
+
+}  // namespace grapevine

@@ -1,0 +1,104 @@
+#include <sqlite3.h>
+
+#include "grapevine/base/assert.hpp"
+#include "node/sqlite_detail.hpp"
+
+namespace grapevine {
+namespace {
+
+tl::unexpected<Error> failure(sqlite3* handle, int code) {
+  std::string const text = sqlite3_errmsg(handle);
+  if (code == SQLITE_FULL) return fail(Errc::disk_full, text);
+  if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) return fail(Errc::database_corrupt, text);
+  return fail(Errc::io_failed, "SQLite: " + text);
+}
+
+}  // namespace
+
+Result<Statement> Statement::prepare(Database& database, std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  int const code = sqlite3_prepare_v2(database.handle(), sql.data(), static_cast<int>(sql.size()),
+                                      &statement, nullptr);
+  if (code != SQLITE_OK) return failure(database.handle(), code);
+  return Statement(statement);
+}
+
+Statement::~Statement() { sqlite3_finalize(statement_); }
+
+Statement& Statement::bind(std::int64_t value) {
+  ASSERT(sqlite3_bind_int64(statement_, next_++, value) == SQLITE_OK);
+  return *this;
+}
+Statement& Statement::bind(double value) {
+  ASSERT(sqlite3_bind_double(statement_, next_++, value) == SQLITE_OK);
+  return *this;
+}
+Statement& Statement::bind(ByteView value) {
+  ASSERT(sqlite3_bind_blob64(statement_, next_++, value.data(), value.size(), SQLITE_TRANSIENT) ==
+         SQLITE_OK);
+  return *this;
+}
+Statement& Statement::bind(std::string_view value) {
+  ASSERT(sqlite3_bind_text64(statement_, next_++, value.data(), value.size(), SQLITE_TRANSIENT,
+                             SQLITE_UTF8) == SQLITE_OK);
+  return *this;
+}
+Statement& Statement::bind_null() {
+  ASSERT(sqlite3_bind_null(statement_, next_++) == SQLITE_OK);
+  return *this;
+}
+
+Result<bool> Statement::step() {
+  int const code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return failure(sqlite3_db_handle(statement_), code);
+}
+
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+double Statement::real(int column) const { return sqlite3_column_double(statement_, column); }
+Bytes Statement::blob(int column) const {
+  auto const* const data =
+      static_cast<std::uint8_t const*>(sqlite3_column_blob(statement_, column));
+  return {data, data + sqlite3_column_bytes(statement_, column)};
+}
+std::string Statement::text(int column) const {
+  auto const bytes = blob(column);
+  return std::string(as_text(bytes));
+}
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+Result<> execute(Database& database, std::string_view sql) {
+  std::string const text(sql);
+  int const code = sqlite3_exec(database.handle(), text.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) return failure(database.handle(), code);
+  return {};
+}
+
+Result<OpenedDatabase> open_or_set_aside(Storage& storage, std::string const& path,
+                                         std::string_view schema) {
+  OpenedDatabase opened;
+  auto open = [&]() -> Result<> {
+    TRY_ASSIGN(opened.database, storage.open_database(path));
+    return execute(*opened.database, schema);
+  };
+  auto result = open();
+  if (!result && result.error().errc() == Errc::database_corrupt) {
+    opened.database.reset();
+    std::string aside = path + ".damaged";
+    for (int n = 1; storage.exists(aside); ++n) aside = path + ".damaged-" + std::to_string(n);
+    TRY(storage.rename(path, aside));
+    TRY(storage.remove(path + "-wal"));
+    TRY(storage.remove(path + "-shm"));
+    opened.set_aside = aside;
+    result = open();
+  }
+  TRY(std::move(result));
+  return opened;
+}
+
+}  // namespace grapevine
