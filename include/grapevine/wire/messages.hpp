@@ -1,5 +1,7 @@
 // The messages of a run, as values. Each has a schema under schemas/, an encoder that signs and a
-// decoder that verifies. Decoders enforce every limit; floats must be finite.
+// decoder that verifies. Decoders enforce every limit; floats must be finite. Encoders ASSERT the
+// same rules, so that what we send is what others take: counts, rounds and tokens within
+// base/limits.hpp, texts printable UTF-8 within their caps, lists in their order.
 #pragma once
 
 #include "grapevine/crypto/hash.hpp"
@@ -43,6 +45,7 @@ struct Beacon {
   std::uint64_t tokens_total = 0;
   float loss = 0;
   std::vector<Multiaddr> addresses;  // at most limits::beacon_addresses_max
+  bool operator==(Beacon const&) const = default;
 };
 
 // Topic grapevine/RUN/announce.
@@ -56,6 +59,7 @@ struct Contribution {
   float loss = 0;
   float norm = 0;               // L2 norm of the whole outer gradient
   std::vector<BlobRef> shards;  // fp32 little-endian, shard_range of the layout each
+  bool operator==(Contribution const&) const = default;
 };
 
 // "As reducer of `shard` I averaged these inputs, weighted by tokens, in the order of peer ids."
@@ -72,6 +76,7 @@ struct ShardResult {
   std::uint32_t shard = 0;
   std::vector<Input> inputs;  // strictly increasing by peer
   BlobRef result;
+  bool operator==(ShardResult const&) const = default;
 };
 
 using Announcement = std::variant<Contribution, ShardResult>;
@@ -89,6 +94,7 @@ struct StateDescriptor {
   std::uint64_t round = 0;
   std::vector<BlobRef> parameters;  // z, one a shard, fp32
   std::vector<BlobRef> momentum;    // v, the same
+  bool operator==(StateDescriptor const&) const = default;
 };
 [[nodiscard]] Bytes encode(StateDescriptor const& state);
 [[nodiscard]] Result<StateDescriptor> decode_state(ByteView bytes);
@@ -100,13 +106,16 @@ struct ChunkRequest {
   std::uint64_t first = 0;
   std::uint32_t count = 0;  // 0 with want_leaves: only the leaves
   bool want_leaves = false;
+  bool operator==(ChunkRequest const&) const = default;
 };
 enum class ChunkStatus : std::uint8_t { ok, not_found, busy };
 struct ChunkResponse {
   ChunkStatus status = ChunkStatus::ok;
   std::uint32_t retry_after_ms = 0;  // with busy
   std::uint32_t count = 0;           // chunks that follow
+  std::uint64_t bytes = 0;           // of the whole blob: a request may leave them open (0)
   std::vector<Hash> leaves;          // all of them, when asked for
+  bool operator==(ChunkResponse const&) const = default;
 };
 [[nodiscard]] Bytes encode(ChunkRequest const& request);
 [[nodiscard]] Result<ChunkRequest> decode_chunk_request(ByteView bytes);
@@ -121,6 +130,7 @@ struct MixOffer {
   std::uint64_t tokens = 0;
   std::vector<BlobRef> parameters;  // z, one a shard
   std::vector<BlobRef> gradients;   // outer gradient, one a shard
+  bool operator==(MixOffer const&) const = default;
 };
 enum class MixVerdict : std::uint8_t {
   accept,
@@ -139,6 +149,7 @@ struct MixAnswer {
   std::uint64_t tokens = 0;
   std::vector<BlobRef> parameters;  // with accept: the other side's
   std::vector<BlobRef> gradients;
+  bool operator==(MixAnswer const&) const = default;
 };
 [[nodiscard]] Bytes sign_mix_offer(MixOffer const& offer, Identity const& signer);
 [[nodiscard]] Result<Verified<MixOffer>> verify_mix_offer(ByteView bytes, Hash const& run);
@@ -154,10 +165,12 @@ struct LedgerEntry {
     double weight = 0;
     float norm = 0;
     std::uint32_t shards = 0;  // how many of its shards were used
+    bool operator==(Input const&) const = default;
   };
   struct Missing {
     PeerId peer;
     std::string reason;  // at most 128 bytes
+    bool operator==(Missing const&) const = default;
   };
   Hash run;
   std::uint64_t round = 0;
@@ -168,6 +181,7 @@ struct LedgerEntry {
   std::vector<Missing> missing;
   std::uint32_t shards_missed = 0;
   Hash previous;  // SHA-256 of the previous signed entry, zero for the first
+  bool operator==(LedgerEntry const&) const = default;
 };
 [[nodiscard]] Bytes sign_ledger_entry(LedgerEntry const& entry, Identity const& signer);
 [[nodiscard]] Result<Verified<LedgerEntry>> verify_ledger_entry(ByteView bytes);

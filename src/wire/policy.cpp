@@ -1,0 +1,45 @@
+#include "policy_detail.hpp"
+
+#include "grapevine/base/limits.hpp"
+#include "text_detail.hpp"
+
+#include <cmath>
+
+namespace grapevine::policy {
+
+Result<> require(bool good, std::string_view what) {
+  if (!good) return fail(Errc::malformed, std::string(what));
+  return {};
+}
+
+Result<> at_most(std::string_view what, std::uint64_t value, std::uint64_t max) {
+  if (value > max)
+    return fail(Errc::oversize, std::string(what) + ": " + std::to_string(value) + ", at most " +
+                                    std::to_string(max));
+  return {};
+}
+
+Result<> finite(std::string_view what, double value) {
+  return require(std::isfinite(value), std::string(what) + " is not finite");
+}
+
+Result<> amount(std::string_view what, double value) {
+  TRY(finite(what, value));
+  return require(value >= 0, std::string(what) + " is negative");
+}
+
+Result<> text(std::string_view what, std::string_view value, std::size_t max) {
+  TRY(at_most(std::string(what) + " in bytes", value.size(), max));
+  return require(is_printable_utf8(value), std::string(what) + " is not printable text");
+}
+
+Result<> shards(std::string_view what, std::span<BlobRef const> refs) {
+  TRY(require(!refs.empty(), "no " + std::string(what)));
+  TRY(at_most(what, refs.size(), limits::shards_max));
+  for (auto const& ref : refs) {
+    TRY(at_most(std::string(what) + " in bytes", ref.bytes, limits::blob_bytes_max));
+  }
+  return {};
+}
+
+}  // namespace grapevine::policy
