@@ -11,8 +11,10 @@ namespace {
 constexpr char const* request_identifier = "GVCQ";
 constexpr char const* response_identifier = "GVCR";
 
+// Who knows a blob by its root alone asks with 0 bytes, and may ask for any chunk.
 std::uint64_t chunks_of(BlobRef const& blob) {
-  return blob.bytes == 0 ? 1 : (blob.bytes - 1) / limits::blob_chunk_bytes + 1;
+  if (blob.bytes == 0) return limits::blob_leaves_max;
+  return (blob.bytes - 1) / limits::blob_chunk_bytes + 1;
 }
 
 Result<> check(ChunkRequest const& request) {
@@ -28,9 +30,9 @@ Result<> check(ChunkResponse const& response) {
   TRY(policy::known("chunk status", response.status, ChunkStatus::busy));
   TRY(policy::at_most("chunks", response.count, limits::blob_request_chunks_max));
   TRY(policy::at_most("leaves", response.leaves.size(), limits::blob_leaves_max));
-  TRY(policy::at_most("blob in bytes", response.bytes, limits::blob_bytes_max));
   TRY(policy::at_most("retry time in ms", response.retry_after_ms, limits::retry_after_ms_max));
-  bool const has_content = response.count > 0 || !response.leaves.empty();
+  TRY(policy::at_most("blob in bytes", response.bytes, limits::blob_bytes_max));
+  bool const has_content = response.count > 0 || response.bytes > 0 || !response.leaves.empty();
   return policy::require(response.status == ChunkStatus::ok || !has_content,
                          "a refusal with chunks");
 }
@@ -80,8 +82,8 @@ Bytes codec::encode_payload(ChunkResponse const& response) {
   table.add_status(static_cast<schema::ChunkStatus>(response.status));
   table.add_retry_after_ms(response.retry_after_ms);
   table.add_count(response.count);
-  table.add_leaves(leaves);
   table.add_bytes(response.bytes);
+  table.add_leaves(leaves);
   return flat::finish(builder, table.Finish(), response_identifier);
 }
 

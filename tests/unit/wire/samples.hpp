@@ -1,0 +1,93 @@
+// One well-formed value of each message: what the golden vectors and the corpora encode.
+#pragma once
+
+#include "grapevine/wire/messages.hpp"
+#include "keys.hpp"
+
+namespace grapevine::samples {
+
+inline Hash hash(std::string_view of) { return sha256(as_bytes(of)); }
+inline Hash const run = hash("run");
+
+inline std::vector<BlobRef> refs(std::string_view of, std::size_t count) {
+  std::vector<BlobRef> refs;
+  for (std::size_t i = 0; i < count; ++i)
+    refs.push_back({hash(std::string(of) + std::to_string(i)), 1000 + i});
+  return refs;
+}
+
+inline Beacon beacon() {
+  Beacon beacon;
+  beacon.run = run;
+  beacon.sequence = 7;
+  beacon.name = "ada";
+  beacon.agent = "grapevine/0.1.0";
+  beacon.protocol = 1;
+  beacon.state = PeerState::training;
+  beacon.round = 3;
+  beacon.state_hash = hash("state");
+  beacon.inner_step = 12;
+  beacon.inner_steps = 100;
+  beacon.steps_per_s = 2.5F;
+  beacon.bytes_per_s = 1e6F;
+  beacon.tokens_total = 123456;
+  beacon.loss = 3.25F;
+  beacon.addresses = {Multiaddr::parse("/ip4/127.0.0.1/tcp/4001").value(),
+                      Multiaddr::parse("/dns4/example.com/tcp/443").value()};
+  return beacon;
+}
+
+inline Contribution contribution() {
+  Contribution contribution;
+  contribution.run = run;
+  contribution.round = 3;
+  contribution.base = hash("state");
+  contribution.tokens = 204800;
+  contribution.steps = 100;
+  contribution.loss = 3.25F;
+  contribution.norm = 0.5F;
+  contribution.shards = refs("shard", 2);
+  return contribution;
+}
+
+inline ShardResult shard_result() {
+  ShardResult result;
+  result.run = run;
+  result.round = 3;
+  result.base = hash("state");
+  result.shard = 1;
+  result.inputs = {{peer_a, hash("a"), 204800}, {peer_b, hash("b"), 102400}};
+  result.result = {hash("mean"), 1001};
+  return result;
+}
+
+inline ChunkRequest chunk_request() { return {{hash("blob"), 300'000'000}, 5, 64, true}; }
+inline ChunkResponse chunk_response() {
+  return {ChunkStatus::ok, 0, 2, 400'000, {hash("0"), hash("1")}};
+}
+
+inline StateDescriptor state() { return {run, 3, refs("parameters", 2), refs("momentum", 2)}; }
+
+inline MixOffer mix_offer() {
+  return {run, 3, peer_b, 204800, refs("parameters", 2), refs("gradients", 2)};
+}
+
+inline MixAnswer mix_answer() {
+  return {run, 3, peer_a, MixVerdict::accept, 102400, refs("parameters", 2), refs("gradients", 2)};
+}
+
+inline LedgerEntry ledger_entry() {
+  LedgerEntry entry;
+  entry.run = run;
+  entry.round = 3;
+  entry.mix = MixPattern::global;
+  entry.before = hash("state");
+  entry.after = hash("next state");
+  entry.inputs = {{peer_a, hash("contribution"), 204800, 0.75, 0.5F, 2}};
+  entry.missing = {{peer_b, "no announcement before the deadline"}};
+  entry.shards_missed = 1;
+  entry.previous = hash("previous");
+  return entry;
+}
+
+}  // namespace grapevine::samples
