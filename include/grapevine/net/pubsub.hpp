@@ -3,23 +3,12 @@
 #pragma once
 
 #include "grapevine/net/host.hpp"
+#include "grapevine/p2p/gossip_message.hpp"
 
 #include <map>
 #include <set>
 
 namespace grapevine {
-
-struct GossipMessage {
-  std::string topic;
-  PeerId from;  // the author; the signature was checked
-  std::uint64_t seqno = 0;
-  Bytes data;
-  PeerId via;  // who handed it to us
-};
-
-// accept: deliver and forward. ignore: neither, no blame. reject: neither, counts against the
-// sender.
-enum class Verdict : std::uint8_t { accept, ignore, reject };
 
 class PubSub {
  public:
