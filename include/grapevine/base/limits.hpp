@@ -119,6 +119,7 @@ inline constexpr Duration gossip_backoff_max = 1h;               // a PRUNE asks
 // messages of ours
 inline constexpr std::size_t signed_message_max = 48 * 1024;
 inline constexpr std::size_t manifest_bytes_max = 64 * 1024;
+inline constexpr std::size_t manifest_json_max = 256 * 1024;
 inline constexpr std::size_t message_depth_max = 16;
 inline constexpr std::size_t message_tables_max = 4096;
 inline constexpr std::size_t beacon_addresses_max = 16;
@@ -181,5 +182,7 @@ inline constexpr std::size_t metric_labels_max = 32;                      // val
 inline constexpr std::size_t shards_max = 16;
 inline constexpr std::size_t round_peers_max = 256;
 inline constexpr std::size_t inner_steps_max = 100'000;
+inline constexpr std::uint64_t schedule_steps_max = 1ull << 40;
+inline constexpr float round_deadline_s_max = 24 * 3600;
 
 }  // namespace grapevine::limits

@@ -1,0 +1,130 @@
+#include "grapevine/base/limits.hpp"
+#include "grapevine/wire/manifest.hpp"
+#include "text_detail.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace grapevine {
+namespace {
+
+tl::unexpected<Error> invalid(std::string detail) {
+  return fail(Errc::manifest_invalid, std::move(detail));
+}
+
+Result<> text(std::string_view field, std::string_view value, std::size_t max) {
+  if (value.size() > max) return invalid(fmt::format("{}: longer than {} bytes", field, max));
+  if (!is_printable_utf8(value)) return invalid(fmt::format("{}: not printable text", field));
+  return {};
+}
+
+Result<> in_range(std::string_view field, std::uint64_t value, std::uint64_t min,
+                  std::uint64_t max) {
+  if (value >= min && value <= max) return {};
+  return invalid(fmt::format("{}: {} is not in {}..{}", field, value, min, max));
+}
+
+Result<> positive(std::string_view field, float value) {
+  if (std::isfinite(value) && value > 0) return {};
+  return invalid(fmt::format("{}: {} is not above 0", field, value));
+}
+
+Result<> not_negative(std::string_view field, float value) {
+  if (std::isfinite(value) && value >= 0) return {};
+  return invalid(fmt::format("{}: {} is not 0 or above", field, value));
+}
+
+Result<> below_one(std::string_view field, float value) {
+  if (value >= 0 && value < 1) return {};  // false for NaN
+  return invalid(fmt::format("{}: {} is not in [0, 1)", field, value));
+}
+
+Result<> check_protocol(RunManifest const& manifest) {
+  TRY(in_range("protocol_oldest", manifest.protocol_oldest, 1, manifest.protocol));
+  if (protocol_version < manifest.protocol_oldest)
+    return fail(Errc::version_mismatch,
+                fmt::format("the run needs protocol version {}, this program speaks {}",
+                            manifest.protocol_oldest, protocol_version));
+  return {};
+}
+
+Result<> check_model(RunManifest const& manifest) {
+  if (auto const model = check(manifest.model); !model.has_value())
+    return invalid("model." + model.error().detail());
+  // The reference trainer of simulations has tensors of its own: each peer compares the schema hash
+  // with the trainer it made.
+  if (manifest.tokenizer == reference_tokenizer) return {};
+  TRY_ASSIGN(auto const layout, model_layout(manifest.model));
+  if (manifest.parameters != layout.elements())
+    return invalid(fmt::format("parameters: {}, but the model has {}", manifest.parameters,
+                               layout.elements()));
+  if (manifest.schema_hash != sha256(as_bytes(layout.canonical_text())))
+    return invalid("schema_hash: not that of the model");
+  TRY(text("tokenizer", manifest.tokenizer, limits::tokenizer_name_max));
+  if (manifest.tokenizer.empty()) return invalid("tokenizer: empty");
+  if (manifest.tokenizer == "bytes" && manifest.model.vocab_size < 256)
+    return invalid("model.vocab_size: below the 256 tokens of the tokenizer 'bytes'");
+  return {};
+}
+
+Result<> check_shards(RunManifest const& manifest) {
+  TRY(in_range("shards", manifest.shards, 1, limits::shards_max));
+  if (manifest.shards > manifest.parameters) return invalid("shards: more than parameters");
+  std::uint64_t const largest = (manifest.parameters - 1) / manifest.shards + 1;
+  if (largest * sizeof(float) > limits::blob_bytes_max)
+    return invalid(fmt::format("shards: one of {} parameters is too large to send", largest));
+  return {};
+}
+
+Result<> check_inner(RunManifest const& manifest) {
+  auto const& inner = manifest.inner;
+  TRY(positive("inner.lr", inner.lr));
+  TRY(not_negative("inner.lr_final", inner.lr_final));
+  TRY(in_range("inner.schedule_steps", inner.schedule_steps, 1, limits::schedule_steps_max));
+  TRY(below_one("inner.beta1", inner.beta1));
+  TRY(below_one("inner.beta2", inner.beta2));
+  TRY(positive("inner.eps", inner.eps));
+  TRY(not_negative("inner.weight_decay", inner.weight_decay));
+  TRY(positive("inner.clip_norm", inner.clip_norm));
+  TRY(in_range("inner.batch", inner.batch, 1, limits::batch_sequences_max));
+  TRY(in_range("inner.accumulation", inner.accumulation, 1, inner.batch));
+  if (inner.batch % inner.accumulation != 0)
+    return invalid(fmt::format("inner.accumulation: {} micro-batches of a batch of {}",
+                               inner.accumulation, inner.batch));
+  TRY(in_range("inner_steps", manifest.inner_steps, 1, limits::inner_steps_max));
+  std::uint64_t const tokens =
+      std::uint64_t{manifest.inner_steps} * inner.batch * manifest.model.context;
+  if (tokens > limits::round_tokens_max)
+    return invalid(fmt::format("inner_steps: {} tokens a round, at most {}", tokens,
+                               limits::round_tokens_max));
+  return {};
+}
+
+Result<> check_round(RunManifest const& manifest) {
+  TRY(in_range("rounds", manifest.rounds, 0, limits::rounds_max));
+  TRY(in_range("mix", static_cast<std::uint64_t>(manifest.mix), 0,
+               static_cast<std::uint64_t>(MixPattern::global)));
+  TRY(positive("outer.lr", manifest.outer.lr));
+  TRY(below_one("outer.momentum", manifest.outer.momentum));
+  TRY(not_negative("deadline_s_min", manifest.deadline_s_min));
+  TRY(positive("deadline_s_max", manifest.deadline_s_max));
+  if (manifest.deadline_s_max < manifest.deadline_s_min)
+    return invalid("deadline_s_max: below deadline_s_min");
+  if (manifest.deadline_s_max > limits::round_deadline_s_max)
+    return invalid(fmt::format("deadline_s_max: above {} s", limits::round_deadline_s_max));
+  return {};
+}
+
+}  // namespace
+
+Result<> check(RunManifest const& manifest) {
+  TRY(check_protocol(manifest));
+  TRY(text("name", manifest.name, limits::run_name_max));
+  TRY(check_model(manifest));
+  TRY(check_shards(manifest));
+  TRY(check_inner(manifest));
+  return check_round(manifest);
+}
+
+}  // namespace grapevine
