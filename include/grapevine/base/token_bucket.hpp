@@ -15,22 +15,20 @@ class TokenBucket {
 
   // True when one more is allowed now.
   [[nodiscard]] bool take(Instant now) {
-    refill(now);
+    tokens_ = tokens_at(now);
+    last_ = now;
     if (tokens_ < 1) return false;
     tokens_ -= 1;
     return true;
   }
   // The one taken turned out to be harmless.
   void give_back() { tokens_ = std::min(burst_, tokens_ + 1); }
-  [[nodiscard]] bool full(Instant now) {
-    refill(now);
-    return tokens_ >= burst_;
-  }
+  // Nothing taken lately: forgetting it now changes nothing.
+  [[nodiscard]] bool full(Instant now) const { return tokens_at(now) >= burst_; }
 
  private:
-  void refill(Instant now) {
-    tokens_ = std::min(burst_, tokens_ + per_s_ * to_seconds(now - last_));
-    last_ = now;
+  [[nodiscard]] double tokens_at(Instant now) const {
+    return std::min(burst_, tokens_ + per_s_ * to_seconds(now - last_));
   }
 
   double per_s_;

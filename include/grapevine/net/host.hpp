@@ -46,7 +46,8 @@ struct PeerConnection {
   std::size_t streams = 0;
 };
 
-// A negotiated stream and whose it is. Destroying the stream resets it unless both sides closed.
+// A negotiated stream and whose it is. Destroying the stream resets it unless our side closed it:
+// then what was written still goes out, and the peer gets a while to finish its side.
 struct PeerStream {
   PeerId peer;
   std::string protocol;
