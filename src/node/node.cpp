@@ -221,6 +221,8 @@ Awaitable<Result<std::vector<RoundRecord>>> Node::history(std::uint64_t since) {
   co_return co_await run_on<Result<std::vector<RoundRecord>>>(state_->doors.heavy, read);
 }
 
+Hash Node::state_hash() const { return state_->state == nullptr ? Hash{} : state_->state->hash(); }
+
 bool Node::ready() const {
   if (state_->round == nullptr) return false;
   auto const shown = state_->round->beacon_state();

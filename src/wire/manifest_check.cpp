@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 namespace grapevine {
 namespace {
 
@@ -25,19 +23,10 @@ Result<> in_range(std::string_view field, std::uint64_t value, std::uint64_t min
   return invalid(fmt::format("{}: {} is not in {}..{}", field, value, min, max));
 }
 
-Result<> positive(std::string_view field, float value) {
-  if (std::isfinite(value) && value > 0) return {};
-  return invalid(fmt::format("{}: {} is not above 0", field, value));
-}
-
-Result<> not_negative(std::string_view field, float value) {
-  if (std::isfinite(value) && value >= 0) return {};
-  return invalid(fmt::format("{}: {} is not 0 or above", field, value));
-}
-
-Result<> below_one(std::string_view field, float value) {
-  if (value >= 0 && value < 1) return {};  // false for NaN
-  return invalid(fmt::format("{}: {} is not in [0, 1)", field, value));
+// Written so that a NaN fails it.
+Result<> between(std::string_view field, float value, float low, float high) {
+  if (value >= low && value <= high) return {};
+  return invalid(fmt::format("{}: {} is not in {}..{}", field, value, low, high));
 }
 
 Result<> check_protocol(RunManifest const& manifest) {
@@ -79,14 +68,15 @@ Result<> check_shards(RunManifest const& manifest) {
 
 Result<> check_inner(RunManifest const& manifest) {
   auto const& inner = manifest.inner;
-  TRY(positive("inner.lr", inner.lr));
-  TRY(not_negative("inner.lr_final", inner.lr_final));
+  // As wide as the engines take them.
+  TRY(between("inner.lr", inner.lr, 0, 100));
+  TRY(between("inner.lr_final", inner.lr_final, 0, 100));
   TRY(in_range("inner.schedule_steps", inner.schedule_steps, 1, limits::schedule_steps_max));
-  TRY(below_one("inner.beta1", inner.beta1));
-  TRY(below_one("inner.beta2", inner.beta2));
-  TRY(positive("inner.eps", inner.eps));
-  TRY(not_negative("inner.weight_decay", inner.weight_decay));
-  TRY(positive("inner.clip_norm", inner.clip_norm));
+  TRY(between("inner.beta1", inner.beta1, 0, 0.9999F));
+  TRY(between("inner.beta2", inner.beta2, 0, 0.99999F));
+  TRY(between("inner.eps", inner.eps, 1e-30F, 1));
+  TRY(between("inner.weight_decay", inner.weight_decay, 0, 10));
+  TRY(between("inner.clip_norm", inner.clip_norm, 0, 1e6F));
   TRY(in_range("inner.batch", inner.batch, 1, limits::batch_sequences_max));
   TRY(in_range("inner.accumulation", inner.accumulation, 1, inner.batch));
   if (inner.batch % inner.accumulation != 0)
@@ -105,14 +95,11 @@ Result<> check_round(RunManifest const& manifest) {
   TRY(in_range("rounds", manifest.rounds, 0, limits::rounds_max));
   TRY(in_range("mix", static_cast<std::uint64_t>(manifest.mix), 0,
                static_cast<std::uint64_t>(MixPattern::global)));
-  TRY(positive("outer.lr", manifest.outer.lr));
-  TRY(below_one("outer.momentum", manifest.outer.momentum));
-  TRY(not_negative("deadline_s_min", manifest.deadline_s_min));
-  TRY(positive("deadline_s_max", manifest.deadline_s_max));
-  if (manifest.deadline_s_max < manifest.deadline_s_min)
-    return invalid("deadline_s_max: below deadline_s_min");
-  if (manifest.deadline_s_max > limits::round_deadline_s_max)
-    return invalid(fmt::format("deadline_s_max: above {} s", limits::round_deadline_s_max));
+  TRY(between("outer.lr", manifest.outer.lr, 0, 100));
+  TRY(between("outer.momentum", manifest.outer.momentum, 0, 0.9999F));
+  TRY(between("deadline_s_min", manifest.deadline_s_min, 0, limits::round_deadline_s_max));
+  TRY(between("deadline_s_max", manifest.deadline_s_max, manifest.deadline_s_min,
+              limits::round_deadline_s_max));
   return {};
 }
 

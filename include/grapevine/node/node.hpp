@@ -49,7 +49,8 @@ class Node {
   [[nodiscard]] Snapshot snapshot() const;
   // Rounds from `since` on, oldest first, at most 1000. Reads the database on the heavy worker.
   Awaitable<Result<std::vector<RoundRecord>>> history(std::uint64_t since);
-  [[nodiscard]] bool ready() const;  // takes part: trains or mixes
+  [[nodiscard]] Hash state_hash() const;  // of the state this peer is at; zero before the first
+  [[nodiscard]] bool ready() const;       // takes part: trains or mixes
 
   // After each finished round and each change of state: for the demo and for tests.
   void on_change(std::function<void()> listener);

@@ -11,10 +11,12 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace grapevine {
 
 inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::string_view reference_tokenizer = "reference";
 
 struct InnerOptimizer {  // AdamW with warm-up and cosine
   float lr = 1e-3F;
