@@ -155,7 +155,11 @@ class Reader {
   }
 
   [[nodiscard]] Error complaint(std::string_view key, std::string_view text) const {
-    return Error(Errc::config_invalid, fmt::format("{}{}: {}", path_, key, text));
+    // The object itself, when there is no key: "model", or the whole file.
+    if (key.empty()) key = path_.empty() ? "manifest file" : "";
+    auto name = path_ + std::string(key);
+    if (name.ends_with('.')) name.pop_back();
+    return Error(Errc::config_invalid, fmt::format("{}: {}", name, text));
   }
   void complain(std::string_view key, std::string_view text) {
     if (!error_.has_value()) error_ = complaint(key, text);
@@ -181,14 +185,13 @@ Result<ModelConfig> read_model(Json const& json) {
   Reader reader(json, "model.");
   std::string preset;
   ModelConfig model;
-  if (auto const* const name = reader.find("preset")) {
-    auto const known = model_preset(name->is_string() ? name->get<std::string>() : name->dump());
+  if (auto const* const found = reader.find("preset")) {
+    auto const name = found->is_string() ? found->get<std::string>() : found->dump();
+    auto const known = model_preset(name);
     if (!known.has_value())
-      return fail(
-          Errc::config_invalid,
-          fmt::format("model.preset: no preset '{}'; there are {}",
-                      printable(name->is_string() ? name->get<std::string>() : name->dump(), 64),
-                      fmt::join(model_preset_names(), ", ")));
+      return fail(Errc::config_invalid,
+                  fmt::format("model.preset: no preset '{}'; there are {}", printable(name, 64),
+                              fmt::join(model_preset_names(), ", ")));
     model = *known;
   }
   auto const base = model;

@@ -1,6 +1,7 @@
 // One well-formed value of each message: what the golden vectors and the corpora encode.
 #pragma once
 
+#include "grapevine/wire/manifest.hpp"
 #include "grapevine/wire/messages.hpp"
 #include "keys.hpp"
 
@@ -88,6 +89,28 @@ inline LedgerEntry ledger_entry() {
   entry.shards_missed = 1;
   entry.previous = hash("previous");
   return entry;
+}
+
+inline RunManifest manifest() {
+  RunManifest manifest;
+  manifest.name = "fortunes";
+  manifest.seed = 42;
+  manifest.created_unix_s = 1'700'000'000;
+  manifest.model = {.preset = "custom",
+                    .vocab_size = 256,
+                    .hidden_size = 32,
+                    .intermediate_size = 64,
+                    .layers = 1,
+                    .heads = 2,
+                    .kv_heads = 1,
+                    .context = 16};
+  auto const layout = model_layout(manifest.model).value();
+  manifest.schema_hash = sha256(as_bytes(layout.canonical_text()));
+  manifest.parameters = layout.elements();
+  manifest.rounds = 8;
+  manifest.shards = 4;
+  manifest.initial_state = hash("state 0");
+  return manifest;
 }
 
 }  // namespace grapevine::samples
