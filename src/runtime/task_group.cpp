@@ -6,7 +6,6 @@
 #include "grapevine/runtime/gate.hpp"
 #include "runtime/task_census_detail.hpp"
 
-#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -78,14 +77,26 @@ TaskGroup::~TaskGroup() {
   state_->census.groups.erase(state_->entry);
 }
 
-void TaskGroup::spawn(Awaitable<> task) {
-  auto const entry = state_->tasks.emplace(state_->tasks.end());
-  auto ended = [state = state_.get(), entry](std::exception_ptr) {
+// The completion handler of a task. A type of its own, not a bound lambda: for one without an
+// associated executor co_spawn passes a cancellation on at once. Otherwise it may be posted, and
+// come when the signal is no more.
+struct TaskGroup::Ended {
+  State* state;
+  std::list<Task>::iterator entry;
+
+  using cancellation_slot_type = asio::cancellation_slot;
+  [[nodiscard]] cancellation_slot_type get_cancellation_slot() const noexcept {
+    return entry->signal.slot();
+  }
+  void operator()(std::exception_ptr) const {
     state->tasks.erase(entry);
     if (state->tasks.empty()) state->empty.notify_all();
-  };
-  asio::co_spawn(state_->executor, run_task(*entry, std::move(task)),
-                 asio::bind_cancellation_slot(entry->signal.slot(), std::move(ended)));
+  }
+};
+
+void TaskGroup::spawn(Awaitable<> task) {
+  auto const entry = state_->tasks.emplace(state_->tasks.end());
+  asio::co_spawn(state_->executor, run_task(*entry, std::move(task)), Ended{state_.get(), entry});
 }
 
 void TaskGroup::cancel() {

@@ -35,6 +35,7 @@ class TaskGroup {
 
  private:
   struct State;
+  struct Ended;
   std::unique_ptr<State> state_;
 };
 

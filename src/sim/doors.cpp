@@ -1,0 +1,91 @@
+#include "grapevine/base/limits.hpp"
+#include "grapevine/runtime/cancellation.hpp"
+#include "sim/doors_detail.hpp"
+
+namespace grapevine::sim {
+namespace {
+
+constexpr std::uint64_t unix_ns_at_start = 1'767'225'600'000'000'000;  // 2026-01-01
+
+// An event that is forgotten when its sleeper is gone.
+class Alarm {
+ public:
+  Alarm(Machine& machine, Instant due) : scheduler_(machine.scheduler()) {
+    auto ring = [this, &machine] {
+      machine.note("wake");
+      rung_ = true;
+      changed_.notify_all();
+    };
+    id_ = scheduler_.at(due, std::move(ring));
+  }
+  Alarm(Alarm const&) = delete;
+  ~Alarm() { scheduler_.forget(id_); }
+
+  Awaitable<> wait() {
+    while (!rung_) co_await changed_.wait();
+  }
+
+ private:
+  Scheduler& scheduler_;
+  Scheduler::EventId id_;
+  bool rung_ = false;
+  Gate changed_;
+};
+
+struct Flag {
+  explicit Flag(bool& raised) : flag(raised) { flag = true; }
+  Flag(Flag const&) = delete;
+  ~Flag() { flag = false; }
+  bool& flag;
+};
+
+struct Count {
+  explicit Count(std::size_t& counted) : counter(counted) { ++counter; }
+  Count(Count const&) = delete;
+  ~Count() { --counter; }
+  std::size_t& counter;
+};
+
+struct NotifyAtEnd {
+  Gate& gate;
+  ~NotifyAtEnd() { gate.notify_all(); }
+};
+
+}  // namespace
+
+std::uint64_t SimClock::unix_ns() const {
+  auto const since_start = now() - Instant(std::chrono::seconds(1000)) + wall_offset_;
+  return unix_ns_at_start + static_cast<std::uint64_t>(since_start.count());
+}
+
+Awaitable<> SimClock::sleep_until(Instant due) {
+  if (machine_.off) throw_cancelled();
+  if (due <= now()) co_return;
+  Alarm alarm(machine_, due);
+  co_await alarm.wait();
+}
+
+Duration SimWorker::draw_cost() {
+  auto const spread = static_cast<std::uint64_t>((cost_.max - cost_.min).count());
+  return cost_.min + Duration(static_cast<Duration::rep>(random_.below(spread + 1)));
+}
+
+Awaitable<> SimWorker::run(Job job) {
+  while (jobs_ >= limits::worker_jobs_max) co_await changed_.wait();
+  NotifyAtEnd const notify{changed_};
+  Count const count(jobs_);
+  while (busy_) co_await changed_.wait();
+  if (machine_.off) throw_cancelled();
+  Flag const flag(busy_);
+  std::stop_source stop;
+  try {
+    co_await clock_.sleep_for(draw_cost());
+  } catch (...) {
+    if (machine_.off) throw;
+    stop.request_stop();
+  }
+  machine_.note("job");
+  job(stop.get_token());
+}
+
+}  // namespace grapevine::sim
