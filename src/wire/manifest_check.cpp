@@ -61,7 +61,7 @@ Result<> check_shards(RunManifest const& manifest) {
   TRY(in_range("shards", manifest.shards, 1, limits::shards_max));
   if (manifest.shards > manifest.parameters) return invalid("shards: more than parameters");
   std::uint64_t const largest = (manifest.parameters - 1) / manifest.shards + 1;
-  if (largest * sizeof(float) > limits::blob_bytes_max)
+  if (largest > limits::blob_bytes_max / sizeof(float))
     return invalid(fmt::format("shards: one of {} parameters is too large to send", largest));
   return {};
 }
