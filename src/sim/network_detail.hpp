@@ -45,8 +45,8 @@ class Fabric {
   Fabric(Scheduler& scheduler, std::uint64_t seed, LinkRules rules, std::size_t socket_buffer)
       : scheduler_(scheduler), random_(seed), rules_(std::move(rules)), buffer_(socket_buffer) {}
 
-  // Sends a packet from one node to another; `arrive` runs when it gets there. `in_order` of the
-  // connection it belongs to; `broken` runs instead when a rule breaks it.
+  // A packet from one node to another; `arrive` runs when it gets there. `in_order`: the latest
+  // arrival of its stream, which it does not overtake. `connection`: what a rule may break.
   struct Sending {
     std::uint32_t from = 0;
     std::uint32_t to = 0;
