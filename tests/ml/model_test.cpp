@@ -28,7 +28,8 @@ ModelConfig tiny(bool tied_head, bool qkv_bias) {
 std::vector<float> lively_parameters(ModelConfig const& config) {
   auto parameters = initial_parameters(config, 3).value();
   for (std::size_t i = 0; i < parameters.size(); ++i)
-    parameters[i] = parameters[i] * 20 + 0.01F * static_cast<float>(i % 7);
+    parameters[i] =
+        parameters[i] * (parameters[i] == 1.0F ? 1.0F : 20.0F) + 0.01F * static_cast<float>(i % 7);
   return parameters;
 }
 
