@@ -18,6 +18,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # g++ 12 inlines one half of a coroutine frame's new and delete and then takes them for strangers.
   target_compile_options(grapevine_flags INTERFACE -Wno-mismatched-new-delete)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # The stable_sort of libstdc++ 12 uses a function it has itself marked as deprecated.
+  target_compile_options(grapevine_flags INTERFACE -Wno-deprecated-declarations)
+endif()
 target_compile_definitions(grapevine_flags INTERFACE
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION GRAPEVINE_VERSION="${PROJECT_VERSION}")
 if(GRAPEVINE_SANITIZE)
