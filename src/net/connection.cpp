@@ -40,8 +40,7 @@ Connection::~Connection() {
 }
 
 Awaitable<Error> Connection::run() {
-  session_.ping(clock_.now());
-  ping_last_ = clock_.now();
+  probe();
   std::vector<Awaitable<>> tasks;
   tasks.push_back(read_loop());
   tasks.push_back(write_loop());
@@ -57,6 +56,15 @@ void Connection::close(Error reason) {
   session_.go_away(yamux::GoAway::normal);
   closing_ = true;
   closing_gate_.notify_all();
+  output_changed();
+}
+
+void Connection::probe() {
+  if (session_.ping_sent()) return;
+  session_.ping(clock_.now());
+  ping_last_ = clock_.now();
+  ping_bytes_in_ = bytes_in_;
+  ping_bytes_out_ = bytes_out_;
   output_changed();
 }
 
@@ -205,12 +213,7 @@ Awaitable<> Connection::watch_loop() {
       fail_with(Error(Errc::timed_out, "no answer to a ping"));
       co_return;
     }
-    if (now - ping_last_ >= limits::yamux_ping_interval && !session_.ping_sent()) {
-      session_.ping(now);
-      ping_last_ = now;
-      ping_bytes_in_ = bytes_in_;
-      ping_bytes_out_ = bytes_out_;
-    }
+    if (now - ping_last_ >= limits::yamux_ping_interval) probe();
     if (session_.gone_away() && session_.streams() == 0)
       close(Error(Errc::closed, "the peer said goodbye"));
     output_changed();

@@ -37,6 +37,8 @@ class Connection {
 
   // Errc::limit_exceeded: try again when the peer answered; Errc::closed: not on this one.
   Result<std::unique_ptr<MuxStream>> open();
+  // Is anybody there still? Asked when the peer turns up anew.
+  void probe();
   [[nodiscard]] bool usable() const { return !closing_ && !session_.gone_away(); }
 
   [[nodiscard]] Info const& info() const { return info_; }

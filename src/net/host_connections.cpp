@@ -26,6 +26,7 @@ Result<> Host::State::adopt(Upgraded upgraded, Multiaddr address, Direction dire
   auto& connection = *made;
   connections.emplace(info.id, std::move(made));
   auto& known = peers[peer];
+  for (auto* const older : known.connections) older->probe();  // the peer may have restarted
   known.connections.push_back(&connection);
   if (known.connections.size() == 1) {
     emit({Event::connected, peer, direction, info.address, {}});

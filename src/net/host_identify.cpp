@@ -136,12 +136,14 @@ Awaitable<> Host::State::push_loop() {
     while (!push_wanted) co_await push_changed.wait();
     co_await doors.clock.sleep_for(limits::identify_push_delay);
     push_wanted = false;
+    std::vector<PeerId> interested;
     for (auto const& [peer, known] : peers) {
       if (!known.identified) continue;
       auto const& spoken = known.identified->protocols;
       if (std::find(spoken.begin(), spoken.end(), identify::push_protocol) != spoken.end())
-        tasks.spawn(push_to(peer));
+        interested.push_back(peer);
     }
+    for (auto const& peer : interested) tasks.spawn(push_to(peer));
   }
 }
 

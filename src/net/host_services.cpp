@@ -15,6 +15,7 @@ using PingBytes = std::array<std::uint8_t, 32>;
 
 // Large enough that a write costs less than its bytes.
 constexpr std::size_t perf_block_bytes = 512 * 1024;
+constexpr std::size_t perf_first_bytes = 4096;
 constexpr Duration perf_stall_max = 60s;
 
 Awaitable<Result<>> ping_once(ByteStream& stream, PingBytes sent) {
@@ -27,7 +28,7 @@ Awaitable<Result<>> ping_once(ByteStream& stream, PingBytes sent) {
 
 // Ends when `count` bytes were written or the peer takes none for too long.
 Awaitable<Result<>> write_zeros(Clock& clock, ByteStream& stream, std::uint64_t count) {
-  Bytes const block(perf_block_bytes);
+  static Bytes const block(perf_block_bytes);
   while (count > 0) {
     auto const size = std::min<std::uint64_t>(count, block.size());
     auto writing = stream.write(ByteView(block).first(size));
@@ -39,9 +40,10 @@ Awaitable<Result<>> write_zeros(Clock& clock, ByteStream& stream, std::uint64_t 
 
 // Bytes until the end of the stream.
 Awaitable<Result<std::uint64_t>> read_to_end(Clock& clock, ByteStream& stream) {
-  Bytes block(perf_block_bytes);
+  Bytes block(perf_first_bytes);
   std::uint64_t count = 0;
   while (true) {
+    if (count > 0) block.resize(perf_block_bytes);  // no large buffer for an empty answer
     auto reading = stream.read_some(block);
     auto const got =
         co_await with_deadline(clock, clock.now() + perf_stall_max, std::move(reading));
@@ -140,7 +142,7 @@ Awaitable<Result<Host::PerfResult>> Host::State::perf(PeerId peer, std::uint64_t
   CO_TRY(co_await bytes.write(request));
   CO_TRY(co_await write_zeros(clock, bytes, upload));
   CO_TRY(co_await bytes.close_write());
-  Bytes first(perf_block_bytes);
+  Bytes first(perf_first_bytes);
   auto reading = bytes.read_some(first);
   auto const got = co_await with_deadline(clock, clock.now() + perf_stall_max, std::move(reading));
   auto const uploaded = clock.now();

@@ -64,7 +64,9 @@ Result<std::size_t> Session::read(StreamId id, MutableByteView into, Instant now
 // round trips the window is what holds the sender up, so it doubles (as go, rust and js do).
 void Session::return_credit(Stream& stream, Instant now) {
   if (stream.remote_finished) return;
-  auto const taken = std::uint64_t{stream.credit} + stream.received.size();
+  // What is left of a frame that is still arriving was taken from the credit at its header.
+  auto const arriving = payload_to_ == stream.id ? payload_left_ : 0;
+  auto const taken = std::uint64_t{stream.credit} + stream.received.size() + arriving;
   ASSERT(taken <= stream.window);
   if (stream.window - taken < stream.window / 2) return;
   bool const held_up =

@@ -137,6 +137,23 @@ TEST_CASE("credit goes back when half of the window was read") {
   CHECK(sent[0].header == Frame{Type::window_update, 0, 1, initial / 2});
 }
 
+TEST_CASE("credit for the rest of a frame that is still arriving is not given twice") {
+  Server server;
+  server.accepts(1);
+  (void)server.sends();
+  Bytes const payload(initial);
+  auto const whole = frame(data(1, initial), payload);
+  CHECK(server.session.receive(ByteView(whole).first(initial / 4), start).has_value());
+  CHECK(read_all(server.session, 1, start).size() == initial / 4 - Frame::bytes);
+  CHECK(server.sends().empty());
+  CHECK(server.session.receive(ByteView(whole).subspan(initial / 4), start).has_value());
+  read_all(server.session, 1, start);
+  std::size_t credit = 0;
+  for (auto const& one : server.sends()) credit += one.header.length;
+  CHECK(credit <= initial);
+  CHECK(credit >= initial / 2);
+}
+
 TEST_CASE("the window grows while it holds the sender up, to its limit and not without an rtt") {
   for (bool const measured : {false, true}) {
     Server server;
