@@ -115,6 +115,9 @@ inline constexpr std::size_t gossip_promises_max = 16 * 1024;
 inline constexpr std::size_t gossip_backoffs_max = 4096;         // per topic of ours
 inline constexpr std::size_t gossip_scores_retained_max = 4096;  // of peers that left
 inline constexpr Duration gossip_backoff_max = 1h;               // a PRUNE asks for at most this
+inline constexpr Duration gossip_reopen_min = 1s;                // of a stream that died
+inline constexpr Duration gossip_reopen_max = 60s;
+inline constexpr Duration gossip_goodbye = 500ms;  // to send what is queued when we stop
 
 // messages of ours
 inline constexpr std::size_t signed_message_max = 48 * 1024;
@@ -146,6 +149,10 @@ inline constexpr std::uint32_t retry_after_ms_max = 60'000;
 inline constexpr std::size_t blob_streams_served_max = 64;
 inline constexpr std::size_t blob_holders_max = 8;
 inline constexpr Duration blob_stall_max = 10s;
+inline constexpr Duration blob_chunk_max = 60s;   // of one chunk, however slow the link
+inline constexpr Duration blob_idle_max = 60s;    // between two requests on one stream
+inline constexpr Duration blob_busy_pause = 1s;   // we ask for before the next try
+inline constexpr Duration blob_request_aim = 2s;  // a request is for as much as comes in this time
 
 // models and their files
 inline constexpr std::uint64_t model_elements_max = 1ull << 40;
@@ -182,6 +189,10 @@ inline constexpr std::size_t metric_labels_max = 32;                      // val
 inline constexpr std::size_t shards_max = 16;
 inline constexpr std::size_t round_peers_max = 256;
 inline constexpr std::size_t inner_steps_max = 100'000;
+inline constexpr std::size_t pair_decisions_max = 4096;     // remembered commits of pair exchanges
+inline constexpr std::size_t pair_doubts_max = 8;           // each keeps two copies of the model
+inline constexpr std::size_t mix_messages_queued_max = 16;  // to one peer; the oldest is dropped
+inline constexpr Duration mix_message_deadline = 5s;        // from opening its stream to its end
 inline constexpr std::uint64_t schedule_steps_max = 1ull << 40;
 inline constexpr float round_deadline_s_max = 24 * 3600;
 
