@@ -41,10 +41,11 @@ void PubSub::State::on_event(Host::Event const& event) {
 }
 
 PubSub::State::PeerHandle PubSub::State::meet(PeerId const& id) {
-  auto& peer = peers[id];
-  if (peer) return peer;
-  peer = std::make_shared<Peer>();
+  auto const found = peers.find(id);
+  if (found != peers.end()) return found->second;
+  auto const peer = std::make_shared<Peer>();
   peer->id = id;
+  peers[id] = peer;
   auto const connections = host.connections();
   auto const dialled = std::ranges::any_of(connections, [&](PeerConnection const& connection) {
     return connection.peer == id && connection.direction == Direction::outbound;

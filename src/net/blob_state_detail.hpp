@@ -1,0 +1,73 @@
+// The inside of BlobExchange: what is kept and served (blob_serve.cpp), what is fetched
+// (blob_fetch.cpp), and what was left of fetches that did not finish.
+#pragma once
+
+#include "blob_transfer_detail.hpp"
+
+namespace grapevine {
+
+struct BlobExchange::State {
+  State(Doors doors, Host& host, Options options);
+
+  struct Kept {
+    Blob blob;
+    std::shared_ptr<std::vector<Hash> const> leaves;
+    std::size_t times = 0;
+  };
+  using Transfer = std::shared_ptr<BlobTransfer>;
+  struct Suspended {
+    PartialBlob partial;
+    std::uint64_t last_used = 0;
+  };
+  struct Pulse {  // of one holder: when it last sent something
+    Instant last{};
+    bool idle = false;  // nothing is asked of it
+  };
+
+  Doors doors;
+  Host& host;
+  Options options;
+  std::map<BlobRef, Kept> kept;
+  std::map<BlobRef, Transfer> transfers;
+  std::map<Hash, Suspended> suspended;
+  std::uint64_t uses = 0;
+  std::uint64_t transfer_bytes = 0;  // of the buffers of running transfers
+  Counters counters;
+  bool stopping = false;
+  TaskGroup tasks;
+
+  // what is kept
+  void keep(BlobRef const& ref, std::vector<Hash> leaves, Blob blob);
+  // By root; its size must fit, when the ref knows one.
+  [[nodiscard]] Kept const* lookup(BlobRef const& ref) const;
+  Awaitable<> serve(PeerStream stream);
+  Awaitable<Result<>> serve_one(ByteStream& stream);
+  Awaitable<Result<>> answer(ByteStream& stream, ChunkRequest request);
+  Awaitable<Result<>> write(ByteStream& stream, ByteView bytes);
+
+  // what is fetched
+  Transfer join_transfer(BlobRef const& ref);
+  Awaitable<Result<Blob>> wait_for(Transfer transfer);
+  Awaitable<> run(Transfer transfer);
+  Awaitable<> drive(TaskGroup& group, Transfer transfer);
+  void finish(Transfer const& transfer);
+  Awaitable<> pull(PeerId holder, Transfer transfer);
+  Awaitable<> pull_noting(PeerId holder, Transfer transfer, Pulse& pulse);
+  Awaitable<> watch(Pulse const& pulse);
+  Awaitable<Result<>> pull_from(PeerId holder, Transfer transfer, Pulse& pulse);
+  Awaitable<Result<>> describe(ByteStream& stream, PeerId holder, Transfer transfer, Pulse& pulse);
+  Awaitable<Result<>> pull_range(ByteStream& stream, PeerId holder, Transfer transfer,
+                                 BlobTransfer::Claim& claim, Pulse& pulse);
+  // The answer to `request`; waits and asks again while the holder is busy.
+  Awaitable<Result<ChunkResponse>> ask(ByteStream& stream, ChunkRequest request, Pulse& pulse);
+  Awaitable<Result<>> read_chunk(ByteStream& stream, MutableByteView into, Pulse& pulse);
+  Awaitable<Result<Bytes>> make_buffer(std::uint64_t bytes);
+  Error bad_chunk(std::uint64_t index);
+
+  void suspend(BlobTransfer& transfer);
+  [[nodiscard]] bool make_room(std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t suspended_bytes() const;
+  [[nodiscard]] Instant now() const { return doors.clock.now(); }
+};
+
+}  // namespace grapevine

@@ -1,0 +1,105 @@
+#include "blob_transfer_detail.hpp"
+
+#include "grapevine/base/assert.hpp"
+#include "grapevine/crypto/merkle.hpp"
+
+#include <fmt/core.h>
+
+namespace grapevine {
+
+void BlobTransfer::resume(PartialBlob partial, std::uint64_t bytes) {
+  ASSERT(!described());
+  ASSERT(partial.data.size() == bytes);
+  leaves_ = std::move(partial.leaves);
+  data_ = std::move(partial.data);
+  missing_ = std::move(partial.missing);
+  there_ = leaves_.size() - missing_.size();
+  for (std::uint64_t i = 0; i < leaves_.size(); ++i)
+    if (!missing_.contains(i)) report.resumed += blob::chunk_range(bytes, i).size;
+}
+
+PartialBlob BlobTransfer::suspend() {
+  return {std::move(leaves_), std::move(data_), std::move(missing_)};
+}
+
+Blob BlobTransfer::take() {
+  ASSERT(complete());
+  return std::make_shared<Bytes const>(std::move(data_));
+}
+
+Result<> BlobTransfer::check_leaves(std::span<Hash const> leaves, std::uint64_t bytes) const {
+  if (ref_.bytes != 0 && ref_.bytes != bytes)
+    return fail(Errc::hash_mismatch,
+                fmt::format("blob of {} bytes where {} were announced", bytes, ref_.bytes));
+  if (leaves.size() != blob::chunks_of(bytes))
+    return fail(Errc::hash_mismatch, fmt::format("{} leaves for {} bytes", leaves.size(), bytes));
+  if (merkle_root(leaves) != ref_.root) return fail(Errc::hash_mismatch, "leaves of another blob");
+  return {};
+}
+
+void BlobTransfer::describe(std::vector<Hash> leaves, Bytes data) {
+  ASSERT(!described());
+  leaves_ = std::move(leaves);
+  data_ = std::move(data);
+  ASSERT(leaves_.size() == blob::chunks_of(data_.size()));
+  for (std::uint64_t i = 0; i < leaves_.size(); ++i) missing_.insert(missing_.end(), i);
+  changed.notify_all();
+}
+
+BlobTransfer::Claim BlobTransfer::claim(std::uint64_t count) {
+  ASSERT(count > 0);
+  if (missing_.empty()) return {};
+  Claim out{*missing_.begin(), 0};
+  while (out.count < count && missing_.erase(out.first + out.count) > 0) ++out.count;
+  return out;
+}
+
+void BlobTransfer::claim_one(std::uint64_t index) {
+  auto const erased = missing_.erase(index);
+  ASSERT(erased == 1);
+}
+
+void BlobTransfer::give_back(Claim claim) {
+  for (std::uint64_t i = 0; i < claim.count; ++i) missing_.insert(claim.first + i);
+  if (claim.count > 0) changed.notify_all();
+}
+
+MutableByteView BlobTransfer::place(std::uint64_t index) {
+  auto const range = blob::chunk_range(data_.size(), index);
+  return MutableByteView(data_).subspan(range.offset, range.size);
+}
+
+// A chunk takes some 150 µs to hash: short enough for the loop, and a queue behind other heavy work
+// would make the link wait.
+bool BlobTransfer::accept(std::uint64_t index, PeerId const& from) {
+  auto const chunk = place(index);
+  if (merkle_leaf(chunk) != leaves_[index]) {
+    missing_.insert(index);
+    changed.notify_all();
+    return false;
+  }
+  ++there_;
+  report.bytes += chunk.size();
+  report.from[from] += chunk.size();
+  if (complete()) changed.notify_all();
+  return true;
+}
+
+std::string BlobTransfer::progress() const {
+  return fmt::format("{} of {} chunks", there_, leaves_.size());
+}
+
+void BlobTransfer::offer(std::vector<PeerId> const& holders) {
+  for (auto const& holder : holders)
+    if (tried_.insert(holder).second) waiting_.push_back(holder);
+  changed.notify_all();
+}
+
+std::optional<PeerId> BlobTransfer::next_holder() {
+  if (waiting_.empty()) return std::nullopt;
+  auto const next = waiting_.front();
+  waiting_.erase(waiting_.begin());
+  return next;
+}
+
+}  // namespace grapevine

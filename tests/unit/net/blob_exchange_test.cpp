@@ -1,0 +1,213 @@
+#include "grapevine/base/limits.hpp"
+#include "grapevine/crypto/merkle.hpp"
+#include "swarm_world.hpp"
+
+using namespace grapevine;
+using namespace grapevine::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto chunk = limits::blob_chunk_bytes;
+constexpr auto rate = 1024 * 1024;  // bytes a second, of a slow link
+
+Blob blob_of(std::size_t size, std::uint64_t seed = 1) {
+  Bytes bytes(size);
+  SeededRandom random(seed);
+  random.fill(bytes);
+  return std::make_shared<Bytes const>(std::move(bytes));
+}
+
+struct Swarm : SwarmWorld {
+  explicit Swarm(std::size_t count) : SwarmWorld(count) {
+    for (std::size_t i = 1; i < count; ++i) connect(0, i);
+  }
+  BlobRef keep(std::size_t i, Blob const& blob) { return run(i, node(i).blobs.keep(blob)).value(); }
+  // A holder whose bytes are not what it says.
+  void keep_lie(std::size_t i, BlobRef ref, Blob const& truth) {
+    auto lie = *truth;
+    for (std::size_t at = 0; at < lie.size(); at += chunk) lie[at] ^= 1;
+    node(i).blobs.keep_as(ref, merkle_leaves(*truth, chunk),
+                          std::make_shared<Bytes const>(std::move(lie)));
+  }
+  std::vector<PeerId> holders() {
+    std::vector<PeerId> out;
+    for (std::size_t i = 1; i < size(); ++i) out.push_back(id(i));
+    return out;
+  }
+  Result<BlobExchange::Fetched> fetch(BlobRef ref, Duration patience = 5min) {
+    return run(0, node(0).blobs.fetch(ref, holders(), world.now() + patience));
+  }
+  void slow(std::size_t i) {
+    auto const link = sim::rules::rate(rate);
+    world.set_links_between(0, i, {sim::rules::delay(5ms), link});
+  }
+};
+
+Awaitable<> fetch_and_note(BlobExchange& blobs, BlobRef ref, std::vector<PeerId> holders,
+                           Instant deadline, std::vector<Errc>& failures, std::size_t& good) {
+  auto const fetched = co_await blobs.fetch(ref, std::move(holders), deadline);
+  if (fetched)
+    ++good;
+  else
+    failures.push_back(fetched.error().errc());
+}
+
+}  // namespace
+
+TEST_CASE("blobs of every size around a chunk arrive, with or without a known size") {
+  for (std::size_t const size :
+       {std::size_t{0}, std::size_t{1}, chunk - 1, chunk, chunk + 1, 3 * chunk, 5 * chunk + 7}) {
+    CAPTURE(size);
+    Swarm swarm(2);
+    auto const blob = blob_of(size);
+    auto const ref = swarm.keep(1, blob);
+    CHECK(ref == blob_ref(*blob));
+    auto const known = swarm.fetch(ref);
+    REQUIRE(known.has_value());
+    CHECK(*known->blob == *blob);
+    CHECK(known->report.bytes == size);
+    auto const unknown = swarm.fetch({ref.root, 0});
+    REQUIRE(unknown.has_value());
+    CHECK(*unknown->blob == *blob);
+    CHECK(swarm.node(0).blobs.counters().partial_bytes == 0);
+  }
+}
+
+TEST_CASE("several holders share the work") {
+  Swarm swarm(4);
+  auto const blob = blob_of(40 * chunk);
+  for (std::size_t i = 1; i < 4; ++i) {
+    CHECK(swarm.keep(i, blob) == blob_ref(*blob));
+    swarm.slow(i);
+  }
+  auto const fetched = swarm.fetch(blob_ref(*blob));
+  REQUIRE(fetched.has_value());
+  CHECK(*fetched->blob == *blob);
+  CHECK(fetched->report.from.size() == 3);
+  CHECK(swarm.node(0).blobs.counters().fetch_bytes_per_s > 1.5 * rate);
+}
+
+TEST_CASE("a holder that dies on the way is replaced by the others") {
+  Swarm swarm(3);
+  auto const blob = blob_of(30 * chunk);
+  for (std::size_t i = 1; i < 3; ++i) {
+    swarm.keep(i, blob);
+    swarm.slow(i);
+  }
+  swarm.world.at(swarm.world.now() + 2s, [&] { swarm.world.crash(1); });
+  auto const fetched = swarm.fetch(blob_ref(*blob));
+  REQUIRE(fetched.has_value());
+  CHECK(*fetched->blob == *blob);
+}
+
+TEST_CASE("a holder that stalls is left out") {
+  Swarm swarm(3);
+  auto const blob = blob_of(30 * chunk);
+  for (std::size_t i = 1; i < 3; ++i) {
+    swarm.keep(i, blob);
+    swarm.slow(i);
+  }
+  swarm.world.at(swarm.world.now() + 2s,
+                 [&] { swarm.world.set_links_between(0, 1, {sim::rules::hold()}); });
+  auto const fetched = swarm.fetch(blob_ref(*blob));
+  REQUIRE(fetched.has_value());
+  CHECK(*fetched->blob == *blob);
+}
+
+TEST_CASE("a liar is found out, counted and left out") {
+  Swarm swarm(3);
+  auto const blob = blob_of(20 * chunk);
+  auto const ref = swarm.keep(1, blob);
+  swarm.keep_lie(2, ref, blob);
+  auto const fetched = swarm.fetch(ref);
+  REQUIRE(fetched.has_value());
+  CHECK(*fetched->blob == *blob);
+  CHECK_FALSE(fetched->report.from.contains(swarm.id(2)));
+  CHECK(swarm.node(0).blobs.counters().chunks_bad <= 1);
+  Swarm alone(2);
+  alone.keep_lie(1, ref, blob);
+  auto const failed = alone.fetch(ref);
+  REQUIRE_FALSE(failed.has_value());
+  CHECK(failed.error().errc() == Errc::no_holder);
+  CHECK(alone.node(0).blobs.counters().chunks_bad == 1);
+  CHECK(alone.node(0).blobs.counters().fetches_failed == 1);
+}
+
+TEST_CASE("a fetch that ran out of time is resumed") {
+  Swarm swarm(2);
+  auto const blob = blob_of(20 * chunk);
+  auto const ref = swarm.keep(1, blob);
+  swarm.slow(1);
+  auto const late = swarm.fetch(ref, 3s);
+  REQUIRE_FALSE(late.has_value());
+  CHECK(late.error().errc() == Errc::timed_out);
+  swarm.world.run_for(1s);
+  CHECK(swarm.node(0).blobs.counters().partial_bytes == blob->size());
+  auto const resumed = swarm.fetch(ref);
+  REQUIRE(resumed.has_value());
+  CHECK(*resumed->blob == *blob);
+  CHECK(resumed->report.resumed > 0);
+  CHECK(resumed->report.resumed + resumed->report.bytes == blob->size());
+  CHECK(swarm.node(0).blobs.counters().partial_bytes == 0);
+}
+
+TEST_CASE("nobody has it, nobody is asked, it is here already") {
+  Swarm swarm(3);
+  auto const blob = blob_of(3 * chunk);
+  auto const missing = swarm.fetch(blob_ref(*blob));
+  CHECK(missing.error().errc() == Errc::no_holder);
+  auto const nobody =
+      swarm.run(0, swarm.node(0).blobs.fetch(blob_ref(*blob), {}, swarm.world.now() + 10s));
+  CHECK(nobody.error().errc() == Errc::no_holder);
+  auto const huge = swarm.fetch({blob_ref(*blob).root, limits::blob_bytes_max});
+  CHECK(huge.error().errc() == Errc::limit_exceeded);
+  swarm.keep(0, blob);
+  CHECK(swarm.fetch(blob_ref(*blob))->blob == blob);
+}
+
+TEST_CASE("kept twice is released twice") {
+  Swarm swarm(2);
+  auto const blob = blob_of(10);
+  auto const ref = swarm.keep(1, blob);
+  swarm.keep(1, blob);
+  CHECK(swarm.node(1).blobs.counters().kept_bytes == 10);
+  swarm.node(1).blobs.release(ref);
+  CHECK(swarm.node(1).blobs.find(ref) == blob);
+  CHECK(swarm.fetch(ref).has_value());
+  swarm.node(1).blobs.release(ref);
+  CHECK(swarm.node(1).blobs.find(ref) == nullptr);
+  CHECK(swarm.node(1).blobs.counters().kept_bytes == 0);
+  CHECK(swarm.fetch(ref).error().errc() == Errc::no_holder);
+}
+
+TEST_CASE("fetches of one blob share one transfer, each with its own deadline") {
+  Swarm swarm(2);
+  auto const blob = blob_of(12 * chunk);
+  auto const ref = swarm.keep(1, blob);
+  swarm.slow(1);
+  std::vector<Errc> failures;
+  std::size_t good = 0;
+  auto& blobs = swarm.node(0).blobs;
+  for (Duration const patience : {Duration(1s), Duration(5min), Duration(5min)})
+    swarm.world.spawn(0, fetch_and_note(blobs, ref, swarm.holders(), swarm.world.now() + patience,
+                                        failures, good));
+  CHECK(swarm.world.run_for(1min, [&] { return good == 2; }));
+  CHECK(failures == std::vector{Errc::timed_out});
+  CHECK(blobs.counters().bytes_fetched == blob->size());
+}
+
+TEST_CASE("a holder that is busy is asked again") {
+  Swarm swarm(2);
+  swarm.slow(1);
+  std::vector<BlobRef> refs;
+  for (std::uint64_t i = 0; i < limits::blob_streams_served_max + 6; ++i)
+    refs.push_back(swarm.keep(1, blob_of(chunk, i)));
+  std::vector<Errc> failures;
+  std::size_t good = 0;
+  for (auto const& ref : refs)
+    swarm.world.spawn(0, fetch_and_note(swarm.node(0).blobs, ref, swarm.holders(),
+                                        swarm.world.now() + 5min, failures, good));
+  CHECK(swarm.world.run_for(5min, [&] { return good + failures.size() == refs.size(); }));
+  CHECK(good == refs.size());
+}
