@@ -1,0 +1,132 @@
+// The first simulated world: 8 peers join by one address and train 10 rounds; one crashes and
+// restarts at a moment drawn from the seed, one link is cut. A failing seed is repeated with
+//   sim_swarm --seed S
+#include "sim/swarm.hpp"
+
+#include "grapevine/base/log.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string_view>
+
+using namespace grapevine;
+using grapevine::test::Swarm;
+using grapevine::test::SwarmOptions;
+
+namespace {
+
+struct Outcome {
+  std::uint64_t trace = 0;
+  std::string fault;  // empty: every check held
+};
+
+std::string check_endings(Swarm const& swarm, std::uint64_t rounds) {
+  std::set<Hash> states;
+  for (auto const& [machine, ending] : swarm.endings) {
+    std::string const who = "peer " + std::to_string(machine);
+    if (!ending.ended) return who + " did not end";
+    if (!ending.error.empty()) return who + ": " + ending.error;
+    if (ending.round != rounds) return who + " ended in round " + std::to_string(ending.round);
+    states.insert(ending.state);
+  }
+  return states.size() == 1 ? "" : std::to_string(states.size()) + " different final states";
+}
+
+// The ledgers agree with each other: whoever went from one state to one other mixed the same inputs
+// with the same weights, weights sum to one, and no round appears twice.
+std::string check_ledgers(Swarm& swarm) {
+  struct Merge {
+    std::vector<std::pair<PeerId, std::uint64_t>> inputs;
+    std::size_t machine = 0;
+  };
+  std::map<std::tuple<std::uint64_t, Hash, Hash>, Merge> merges;
+  std::size_t mixed = 0;
+  for (auto const& [machine, ending] : swarm.endings) {
+    std::uint64_t next = 0;
+    for (auto const& entry : swarm.ledger(machine)) {
+      std::string const where =
+          "ledger of peer " + std::to_string(machine) + ", round " + std::to_string(entry->round);
+      if (entry->round < next) return where + ": comes after a later round";
+      next = entry->round + 1;
+      double weights = 0;
+      Merge merge{{}, machine};
+      for (auto const& input : entry->inputs) {
+        weights += input.weight;
+        merge.inputs.emplace_back(input.peer, input.tokens);
+      }
+      if (!entry->inputs.empty() && std::abs(weights - 1) > 1e-9)
+        return where + ": weights do not sum to one";
+      mixed += entry->inputs.size() > 1 ? 1 : 0;
+      if (entry->before == entry->after) continue;
+      auto const [known, fresh] =
+          merges.emplace(std::tuple(entry->round, entry->before, entry->after), merge);
+      if (!fresh && known->second.inputs != merge.inputs)
+        return where + ": other inputs than peer " + std::to_string(known->second.machine) +
+               " for the same merge";
+    }
+  }
+  return mixed > 0 ? "" : "nobody ever mixed with anybody";
+}
+
+Outcome run(std::uint64_t seed) {
+  SwarmOptions options;
+  options.seed = seed;
+  Swarm swarm(options);
+  SeededRandom random(seed);
+  auto const victim = 1 + random.below(options.peers - 1);
+  auto const crash_at = from_seconds(2 + 25 * random.unit());
+  auto const restart_after = from_seconds(0.5 + 10 * random.unit());
+  auto const cut_one = random.below(options.peers);
+  auto const cut_other = (cut_one + 1 + random.below(options.peers - 1)) % options.peers;
+  auto const cut_at = from_seconds(2 + 25 * random.unit());
+  swarm.world.at(Instant{} + crash_at, [&] { swarm.world.crash(victim); });
+  swarm.world.at(Instant{} + crash_at + restart_after, [&] { swarm.world.restart(victim); });
+  swarm.world.at(Instant{} + cut_at, [&] { swarm.world.cut_connections(cut_one, cut_other); });
+  bool const ended = swarm.world.run_until(Instant{} + 30min, [&] { return swarm.all_ended(); });
+  Outcome outcome;
+  outcome.trace = swarm.world.trace().hash();
+  outcome.fault = check_endings(swarm, options.rounds);
+  if (outcome.fault.empty() && ended) outcome.fault = check_ledgers(swarm);
+  if (!outcome.fault.empty())
+    std::printf(
+        "seed %llu: peer %zu crashes at %.3f s, restarts after %.3f s, link %zu-%zu cut at %.3f "
+        "s\n",
+        static_cast<unsigned long long>(seed), static_cast<std::size_t>(victim),
+        to_seconds(crash_at), to_seconds(restart_after), static_cast<std::size_t>(cut_one),
+        static_cast<std::size_t>(cut_other), to_seconds(cut_at));
+  return outcome;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  set_log_level(LogLevel::off);
+  std::uint64_t first = 1;
+  std::uint64_t count = 50;
+  bool print_hash = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view const flag = argv[i];
+    if (flag == "--hash") print_hash = true;
+    if (flag == "--log") set_log_level(LogLevel::debug);
+    if (i + 1 == argc) continue;
+    if (flag == "--seed") first = std::strtoull(argv[i + 1], nullptr, 10), count = 1;
+    if (flag == "--seeds") count = std::strtoull(argv[i + 1], nullptr, 10);
+  }
+  int failed = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    auto const outcome = run(seed);
+    if (print_hash)
+      std::printf("%llu %016llx\n", static_cast<unsigned long long>(seed),
+                  static_cast<unsigned long long>(outcome.trace));
+    std::string fault = outcome.fault;
+    if (fault.empty() && seed < first + 3 && run(seed).trace != outcome.trace)
+      fault = "two runs, two traces";
+    if (fault.empty()) continue;
+    ++failed;
+    std::printf("FAILED %s\n  repeat: sim_swarm --seed %llu --log\n", fault.c_str(),
+                static_cast<unsigned long long>(seed));
+  }
+  std::printf("%llu seeds, %d failed\n", static_cast<unsigned long long>(count), failed);
+  return failed == 0 ? 0 : 1;
+}
