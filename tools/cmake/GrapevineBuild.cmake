@@ -82,7 +82,7 @@ function(grapevine_fuzz NAME SOURCE)
     if(EXISTS ${corpus})
       set(known ${corpus})
     endif()
-    add_test(NAME fuzz_${NAME} COMMAND fuzz_${NAME} -seed=1 -runs=20000 -max_total_time=30
+    add_test(NAME fuzz_${NAME} COMMAND fuzz_${NAME} -seed=1 -runs=20000 -max_total_time=10
       -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 ${scratch} ${known})
   else()
     target_sources(fuzz_${NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cpp)
