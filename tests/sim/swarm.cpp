@@ -7,6 +7,7 @@ namespace grapevine::test {
 namespace {
 
 constexpr std::uint16_t port = 4001;
+constexpr double seconds_per_step = 0.5;  // so that a slice of training is one step
 
 TrainSettings settings_of(InnerOptimizer const& inner) {
   TrainSettings settings;
@@ -48,6 +49,7 @@ NodeOptions node_options(SwarmOptions const& options, std::size_t machine) {
   node.make_trainer = [options, machine](RunManifest const& run, PeerId const&) {
     ReferenceOptions reference;
     reference.hidden = options.hidden;
+    reference.seconds_per_step = seconds_per_step;
     reference.run_seed = run.seed;
     reference.data_seed = run.seed * 1000 + machine;
     reference.settings = settings_of(run.inner);
@@ -90,8 +92,7 @@ void Swarm::add_peer() {
   auto make = [this, machine, &ending](Doors doors) -> std::unique_ptr<sim::Program> {
     return std::make_unique<NodeProgram>(doors, node_options(options_, machine), ending);
   };
-  // An inner slice takes about as long as a nano step on an ordinary machine.
-  world.add_node(make, {.train = {20ms, 120ms}, .heavy = {1ms, 10ms}});
+  world.add_node(make, {.train = {400ms, 600ms}, .heavy = {1ms, 10ms}});
 }
 
 Node& Swarm::node(std::size_t machine) {
