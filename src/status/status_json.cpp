@@ -1,0 +1,220 @@
+#include "grapevine/status/status_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace grapevine {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Names and reasons come from peers: bytes that are not UTF-8 are replaced, never fatal.
+std::string text_of(Json const& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string_view to_text(Reachability reachability) {
+  switch (reachability) {
+    case Reachability::loopback:  // for others, no more reachable than a private address
+    case Reachability::private_network:
+      return "private";
+    case Reachability::public_network:
+      return "public";
+    case Reachability::relayed:
+      return "relayed";
+    case Reachability::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string_view to_text(Direction direction) {
+  return direction == Direction::inbound ? "inbound" : "outbound";
+}
+
+template <class T>
+Json or_null(std::optional<T> const& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json peer_json(Snapshot const& snapshot) {
+  auto addrs = Json::array();
+  for (auto const& address : snapshot.addresses) addrs.push_back(address.text());
+  return {{"id", snapshot.id.text()},
+          {"name", snapshot.name},
+          {"uptime_s", snapshot.uptime_s},
+          {"addrs", std::move(addrs)},
+          {"reachability", to_text(snapshot.reachability)}};
+}
+
+Json run_json(Snapshot const& snapshot) {
+  if (!snapshot.run) return nullptr;
+  auto const& run = *snapshot.run;
+  return {{"id", snapshot.run_id.hex()},
+          {"name", run.name},
+          {"manifest_hash", snapshot.run_id.hex()},  // the run id is the hash of its manifest
+          {"mode", "full"},
+          {"model",
+           {{"preset", run.model.preset},
+            {"parameters", run.parameters},
+            {"schema_hash", run.schema_hash.hex()}}},
+          {"mix", to_string(run.mix)},
+          {"rounds", run.rounds}};
+}
+
+Json mix_json(Snapshot::Round::Mix const& mix) {
+  auto participants = Json::array(), missing = Json::array();
+  for (auto const& peer : mix.participants) participants.push_back(peer.text());
+  for (auto const& [peer, reason] : mix.missing)
+    missing.push_back({{"peer", peer.text()}, {"reason", reason}});
+  return {{"state", mix.state},
+          {"participants", std::move(participants)},
+          {"missing", std::move(missing)},
+          {"bytes_in", mix.bytes_in},
+          {"bytes_out", mix.bytes_out},
+          {"duration_s", mix.duration_s}};
+}
+
+// Mix1 would exchange parameters while training goes on, mix2 exchanges outer gradients after it.
+// With a global mix everyone's parameters are equal, and mix1 has nothing to do.
+Json round_json(Snapshot::Round const& round) {
+  Snapshot::Round::Mix off;
+  off.state = "off";
+  return {{"current", round.current},
+          {"inner_step", round.inner_step},
+          {"inner_steps", round.inner_steps},
+          {"swarm_round", round.swarm_round},
+          {"behind", round.behind},
+          {"phase", round.phase},
+          {"mix1", mix_json(off)},
+          {"mix2", mix_json(round.mix)},
+          {"last",
+           {{"duration_s", round.last.duration_s},
+            {"compute_s", round.last.compute_s},
+            {"blocked_s", round.last.blocked_s}}}};
+}
+
+Json training_json(Snapshot::Training const& training) {
+  return {{"loss", training.loss},
+          {"eval_loss", or_null(training.eval_loss)},
+          {"tokens_total", training.tokens_total},
+          {"tokens_per_s", training.tokens_per_s},
+          {"utilization", training.utilization},
+          {"device", training.device},
+          {"dtype", training.dtype},
+          {"lr", training.lr}};
+}
+
+Json peers_json(std::vector<Snapshot::Peer> const& peers) {
+  auto list = Json::array();
+  for (auto const& peer : peers)
+    list.push_back({{"id", peer.id.text()},
+                    {"name", peer.name},
+                    {"direction", to_text(peer.direction)},
+                    {"rtt_ms", peer.rtt_ms},
+                    {"round", peer.round},
+                    {"behind", peer.behind},
+                    {"bytes_in", peer.bytes_in},
+                    {"bytes_out", peer.bytes_out},
+                    {"score", nullptr},
+                    {"agent", peer.agent},
+                    {"via", "direct"},
+                    {"connected", peer.connected},
+                    {"state", to_string(peer.state)},
+                    {"loss", peer.loss},
+                    {"tokens_per_s", peer.tokens_per_s}});
+  return list;
+}
+
+Json network_json(Snapshot::Network const& network) {
+  return {{"bytes_in", network.bytes_in},
+          {"bytes_out", network.bytes_out},
+          {"in_bytes_per_s", network.in_bytes_per_s},
+          {"out_bytes_per_s", network.out_bytes_per_s},
+          {"connections", network.connections},
+          {"dials_failed", network.dials_failed},
+          {"gossip",
+           {{"mesh", Json(network.mesh)},
+            {"messages_in", network.messages_in},
+            {"duplicates", network.duplicates},
+            {"rejected", Json(network.rejected)}}},
+          {"caps", Json::object()},
+          {"blob_bytes_served", network.blob_bytes_served},
+          {"blob_bytes_fetched", network.blob_bytes_fetched}};
+}
+
+Json resources_json(Snapshot const& snapshot, Resources const& resources) {
+  auto queues = Json::object();
+  for (auto const& [name, queue] : snapshot.queues)
+    queues[name] = {{"len", queue.length}, {"max", queue.max}};
+  return {{"rss_bytes", resources.rss_bytes},
+          {"vram_bytes", or_null(resources.vram_bytes)},
+          {"open_fds", resources.open_fds},
+          {"disk_bytes", resources.disk_bytes},
+          {"queues", std::move(queues)}};
+}
+
+Json errors_json(std::vector<Snapshot::Problem> const& problems) {
+  auto list = Json::array();
+  for (auto const& problem : problems)
+    list.push_back({{"code", problem.code},
+                    {"count", problem.count},
+                    {"last_s", problem.last_s},
+                    {"text", problem.text},
+                    {"hint", problem.hint}});
+  return list;
+}
+
+}  // namespace
+
+std::string status_json(Snapshot const& snapshot, Resources const& resources) {
+  Json json{
+      {"schema", "grapevine.status/1"},
+      {"version", GRAPEVINE_VERSION},
+      {"protocol", protocol_version},
+      {"peer", peer_json(snapshot)},
+      {"run", run_json(snapshot)},
+      {"state", to_string(snapshot.state)},
+      {"round", round_json(snapshot.round)},
+      {"training", training_json(snapshot.training)},
+      {"consensus", {{"l2", nullptr}, {"js", nullptr}, {"js_trigger", nullptr}}},
+      {"peers", peers_json(snapshot.peers)},
+      {"network", network_json(snapshot.network)},
+      {"adapter", nullptr},
+      {"pipeline", nullptr},
+      {"ledger", {{"entries", snapshot.ledger_entries}, {"head", snapshot.ledger_head.hex()}}},
+      {"resources", resources_json(snapshot, resources)},
+      {"errors", errors_json(snapshot.errors)},
+      {"config", Json(snapshot.config)},
+      {"checkpoint", snapshot.checkpoint}};
+  return text_of(json);
+}
+
+std::string history_json(std::span<RoundRecord const> rounds, std::uint64_t since) {
+  auto list = Json::array();
+  for (auto const& round : rounds)
+    list.push_back({{"round", round.round},
+                    {"at_unix_s", round.at_unix_s},
+                    {"duration_s", round.duration_s},
+                    {"compute_s", round.compute_s},
+                    {"loss", round.loss},
+                    {"eval_loss", or_null(round.eval_loss)},
+                    {"participants", round.participants},
+                    {"missing", round.missing},
+                    {"shards_missed", round.shards_missed},
+                    {"bytes_in", round.bytes_in},
+                    {"bytes_out", round.bytes_out}});
+  auto const next = rounds.empty() ? since : rounds.back().round + 1;
+  return text_of(
+      Json{{"schema", "grapevine.history/1"}, {"rounds", std::move(list)}, {"next", next}});
+}
+
+std::string ready_json(Snapshot const& snapshot, bool ready) {
+  Json json{{"ready", ready}, {"state", to_string(snapshot.state)}};
+  if (!ready) json["reason"] = "this peer is " + std::string(to_string(snapshot.state));
+  return text_of(json);
+}
+
+std::string error_json(std::string_view text) { return text_of(Json{{"error", text}}); }
+
+}  // namespace grapevine
