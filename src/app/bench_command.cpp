@@ -1,0 +1,41 @@
+// `grapevine bench NAME`: hands on to the measurement of that name.
+
+#include "app/bench_train_command.hpp"
+#include "app/command_line.hpp"
+#include "app/commands.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace grapevine {
+
+namespace {
+
+struct Bench {
+  char const* name;
+  char const* text;
+  int (*run)(int argc, char** argv);
+};
+
+constexpr std::array benches{
+    Bench{"train", "tokens a second of a training step", bench_train_command},
+};
+
+}  // namespace
+
+int bench_command(int argc, char** argv) {
+  std::string_view const name = argc > 1 ? argv[1] : "--help";
+  auto const* found = std::ranges::find(benches, name, &Bench::name);
+  if (found != benches.end()) return found->run(argc - 1, argv + 1);
+  if (name != "--help" && name != "-h")
+    return end_with_usage(
+        fmt::format("there is no measurement {}; see grapevine bench --help", name));
+  fmt::print("Usage: grapevine bench NAME [OPTIONS]\n\n");
+  for (auto const& bench : benches) fmt::print("  {:<9} {}\n", bench.name, bench.text);
+  return 0;
+}
+
+}  // namespace grapevine

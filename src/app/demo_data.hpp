@@ -1,0 +1,18 @@
+// The demo's data: one person's text becomes a folder for each peer, all different, as if each had
+// brought their own. Files stay whole where there are enough of them.
+#pragma once
+
+#include "grapevine/base/result.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace grapevine {
+
+// Writes INTO/share-1 … and returns their paths. Errc::data_missing when there is nothing to share.
+[[nodiscard]] Result<std::vector<std::string>> share_data(std::string const& from,
+                                                          std::string const& into,
+                                                          std::uint32_t shares);
+
+}  // namespace grapevine

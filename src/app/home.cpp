@@ -1,0 +1,60 @@
+#include "app/home.hpp"
+
+#include <fmt/core.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace grapevine {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t key_bytes_max = 4096;
+// A manifest, two small databases and their logs; the first checkpoint needs the model's size.
+constexpr std::uint64_t room_min = 4 * 1024 * 1024;
+
+}  // namespace
+
+std::string default_home() {
+  if (auto const* data = std::getenv("XDG_DATA_HOME"); data != nullptr && *data == '/')
+    return std::string(data) + "/grapevine";
+  auto const* home = std::getenv("HOME");
+  return std::string(home != nullptr ? home : ".") + "/.local/share/grapevine";
+}
+
+Result<std::unique_ptr<FileStorage>> open_home(std::string const& home) {
+  std::error_code error;
+  auto const parent = fs::absolute(home, error).lexically_normal().parent_path();
+  fs::create_directories(parent, error);
+  if (error) return fail(Errc::not_writable, parent.string() + ": " + error.message());
+  TRY_ASSIGN(auto storage, FileStorage::open(home));
+  TRY_ASSIGN(auto const room, storage->free_bytes());
+  if (room < room_min) return fail(Errc::disk_full, fmt::format("{}: {} bytes left", home, room));
+  return storage;
+}
+
+Result<std::string> read_text_file(std::string const& path, std::size_t bytes_max) {
+  std::error_code error;
+  auto const size = fs::file_size(path, error);
+  if (error == std::errc::no_such_file_or_directory) return fail(Errc::not_found, path);
+  if (error) return fail(Errc::io_failed, path + ": " + error.message());
+  if (size > bytes_max) return fail(Errc::oversize, path);
+  std::string text(size, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(text.data(), static_cast<std::streamsize>(size));
+  if (!file) return fail(Errc::io_failed, path);
+  return text;
+}
+
+Result<Identity> read_identity(std::string const& home) {
+  auto const path = home + "/identity.key";
+  TRY_ASSIGN(auto const bytes, read_text_file(path, key_bytes_max));
+  auto identity = Identity::from_protobuf(as_bytes(bytes));
+  if (!identity) return fail(Errc::key_file_corrupt, path + ": " + identity.error().message());
+  return identity;
+}
+
+}  // namespace grapevine

@@ -1,0 +1,142 @@
+// `grapevine up`: the node, its status page and the report, on one loop until the run ends or a
+// signal comes.
+
+#include "app/command_line.hpp"
+#include "app/commands.hpp"
+#include "app/home.hpp"
+#include "app/trainer_factory.hpp"
+#include "app/up_options.hpp"
+#include "app/up_report.hpp"
+#include "grapevine/base/limits.hpp"
+#include "grapevine/base/log.hpp"
+#include "grapevine/node/identity_file.hpp"
+#include "grapevine/runtime/os_random.hpp"
+#include "grapevine/runtime/runtime.hpp"
+#include "grapevine/status/status_server.hpp"
+#include "grapevine/train/dataset.hpp"
+
+#include <fmt/core.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+namespace grapevine {
+
+namespace {
+
+class NodeStatus final : public StatusSource {
+ public:
+  explicit NodeStatus(Node& node) : node_(node) {}
+  [[nodiscard]] Snapshot snapshot() const override { return node_.snapshot(); }
+  [[nodiscard]] bool ready() const override { return node_.ready(); }
+  Awaitable<Result<std::vector<RoundRecord>>> history(std::uint64_t since) override {
+    return node_.history(since);
+  }
+
+ private:
+  Node& node_;
+};
+
+class Up {
+ public:
+  Up(UpOptions options, Storage& storage)
+      : options_(std::move(options)),
+        storage_(storage),
+        runtime_(storage),
+        node_(runtime_.doors(), options_.node),
+        source_(node_),
+        report_(node_) {}
+
+  int run() {
+    Result<> result;
+    runtime_.on_stop_signal([this](int) { node_.stop(); });
+    runtime_.run(store(result));
+    auto const signal = runtime_.stopped_by();
+    if (!result && !signal) return end_with(result.error(), options_.json);
+    report_.finish(options_.json);
+    return signal ? 128 + *signal : 0;
+  }
+
+ private:
+  Awaitable<> store(Result<>& into) { into = co_await take_part(); }
+
+  Awaitable<Result<>> take_part() {
+    CO_TRY(start_status());
+    TaskGroup tasks(runtime_.executor());
+    tasks.spawn(report_.follow());
+    auto result = co_await node_.run();
+    tasks.cancel();
+    co_await tasks.join();
+    co_await server_->stop();
+    (void)storage_.remove(status_address_path);
+    co_return result;
+  }
+
+  // A port that nobody asked for may be another one; one that was asked for may not.
+  Result<> start_status() {
+    auto started = start_status_at(options_.status);
+    if (!started && started.error().errc() == Errc::port_in_use && !options_.status_chosen)
+      started = start_status_at({options_.status.ip, 0});
+    TRY(started);
+    auto const at = server_->local().text();
+    fmt::print("Status page: http://{}/\n", at);
+    std::fflush(stdout);
+    return storage_.write_atomic(status_address_path, as_bytes(at));
+  }
+
+  Result<> start_status_at(Endpoint at) {
+    auto measure = [home = options_.home] { return read_resources(home); };
+    server_ = std::make_unique<StatusServer>(
+        runtime_.doors(), source_, StatusServerOptions{.at = at, .measure = std::move(measure)});
+    return server_->start();
+  }
+
+  UpOptions options_;
+  Storage& storage_;
+  Runtime runtime_;
+  Node node_;
+  NodeStatus source_;
+  UpReport report_;
+  std::unique_ptr<StatusServer> server_;
+};
+
+// A demo's peers must not go on when the demo is gone, however it went.
+bool parent_is_gone(int parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return ::getppid() != parent;
+}
+
+// What a person gets wrong is said before anything is loaded, bound or written. The run's own
+// context and vocabulary are not known yet: they are checked again once they are.
+Result<> check_data(std::string const& path) {
+  DatasetOptions any;
+  any.path = path;
+  any.vocab_size = limits::model_vocab_max;
+  any.batch = 1;
+  TRY(Dataset::open(any));
+  return {};
+}
+
+}  // namespace
+
+int up_command(int argc, char** argv) {
+  auto parsed = parse_up_options(argc, argv);
+  if (auto const* code = std::get_if<int>(&parsed)) return *code;
+  auto& options = std::get<UpOptions>(parsed);
+  if (options.parent && parent_is_gone(*options.parent)) return 1;
+  set_log_level(options.verbose ? LogLevel::debug : LogLevel::warn);
+
+  if (auto const data = check_data(options.data); !data)
+    return end_with(data.error(), options.json);
+  auto const storage = open_home(options.home);
+  if (!storage) return end_with(storage.error(), options.json);
+  OsRandom random;
+  if (auto const identity = load_or_create_identity(**storage, random); !identity)
+    return end_with(identity.error(), options.json);
+  options.node.make_trainer = trainer_factory({options.data, options.device, options.threads});
+  return Up(std::move(options), **storage).run();
+}
+
+}  // namespace grapevine

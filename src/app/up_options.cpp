@@ -1,0 +1,146 @@
+#include "app/up_options.hpp"
+
+#include "app/command_line.hpp"
+#include "app/home.hpp"
+#include "grapevine/base/limits.hpp"
+#include "grapevine/runtime/os_random.hpp"
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace grapevine {
+
+namespace {
+
+constexpr char const* help =
+    "Runs one peer: begins a run, joins one, or goes on with the one its home already knows.\n\n"
+    "  grapevine up --new --data my-texts\n"
+    "      begins a run; prints the line that others need to join it\n"
+    "  grapevine up --bootstrap /ip4/192.168.1.7/tcp/4001/p2p/12D3Koo… --data my-texts\n"
+    "      joins it, with texts that never leave this machine\n"
+    "  grapevine up --data my-texts\n"
+    "      goes on where this peer stopped\n\n"
+    "Ctrl-C stops it after a checkpoint; a second Ctrl-C at once.";
+
+// The texts of the command line, before anything is made of them.
+struct Texts {
+  bool start_new = false;
+  std::string manifest;
+  std::string preset = "nano";
+  std::uint64_t rounds = 0;
+  std::vector<std::string> bootstrap, listen{"/ip4/0.0.0.0/tcp/0"}, announce;
+  std::string status, run, config;
+  int parent = 0;
+};
+
+void add_run_options(CLI::App& app, Texts& texts, UpOptions& options) {
+  auto* start_new = app.add_flag("--new", texts.start_new, "begin a new run");
+  app.add_option("--manifest", texts.manifest, "with --new: a JSON file that describes the run")
+      ->needs(start_new);
+  app.add_option("--preset", texts.preset, "with --new: nano, micro or small")
+      ->capture_default_str();
+  app.add_option("--rounds", texts.rounds, "with --new: end after so many rounds");
+  app.add_option("--bootstrap", texts.bootstrap, "address of any peer of the run to join")
+      ->excludes(start_new);
+  app.add_option("--run", texts.run, "which run to join, when that peer takes part in several");
+  app.add_flag("--retry", options.node.retry, "keep trying while no bootstrap peer answers");
+}
+
+void add_peer_options(CLI::App& app, Texts& texts, UpOptions& options) {
+  app.add_option("--data", options.data, "text file, folder of text files, or token shards")
+      ->required();
+  app.add_option("--home", options.home, "where this peer keeps its key, checkpoints and records")
+      ->capture_default_str();
+  app.add_option("--listen", texts.listen, "where others connect to; port 0 takes any free one")
+      ->capture_default_str();
+  app.add_option("--announce", texts.announce, "what to tell others instead, behind a router");
+  app.add_option("--status", texts.status, "status page, default 127.0.0.1:8080 or a free port");
+  app.add_option("--device", options.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  app.add_option("--threads", options.threads, "processor threads to train with; 0 means all");
+  app.add_option("--name", options.node.name, "name shown to others; default: the end of its id");
+  app.add_flag("--json", options.json, "a summary as one JSON object at the end");
+  app.add_flag("-v,--verbose", options.verbose, "more log lines on standard error");
+  app.add_option("--with-parent", texts.parent, "end with this process")->group("");
+  app.set_config("--config", "", "TOML file with any of these options")->expected(1);
+  app.allow_config_extras(false);
+}
+
+Result<RunManifest> manifest_of(Texts const& texts) {
+  RunManifest manifest;
+  if (texts.manifest.empty()) {
+    TRY_ASSIGN(manifest.model, model_preset(texts.preset));
+    manifest.name = texts.preset + " run";
+  } else {
+    TRY_ASSIGN(auto const json, read_text_file(texts.manifest, limits::manifest_json_max));
+    TRY_ASSIGN(manifest, manifest_from_json(json));
+  }
+  if (texts.rounds > 0) manifest.rounds = texts.rounds;
+  if (manifest.seed == 0) manifest.seed = OsRandom().next() >> 12;  // exact in JSON readers
+  return manifest;
+}
+
+bool is_device(std::string_view text) {
+  if (text == "auto" || text == "cpu" || text == "cuda") return true;
+  if (!text.starts_with("cuda:") || text.size() == 5) return false;
+  return std::ranges::all_of(text.substr(5), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Result<> check_choice(Texts const& texts, UpOptions const& options) {
+  bool const joined = std::filesystem::exists(options.home + "/manifest.json");
+  if (!texts.start_new && texts.bootstrap.empty() && !joined)
+    return fail(Errc::usage, "say --new to begin a run, or --bootstrap ADDRESS to join one: " +
+                                 options.home + " knows no run yet");
+  if (texts.rounds > 0 && !texts.start_new)
+    return fail(Errc::usage, "--rounds goes with --new: the run decides for those who join it");
+  if (!is_device(options.device))
+    return fail(Errc::usage, "--device " + options.device + ": not auto, cpu, cuda or cuda:N");
+  if (options.node.name.size() > limits::peer_name_max)
+    return fail(Errc::usage, fmt::format("--name: over {} bytes", limits::peer_name_max));
+  return {};
+}
+
+Result<> complete(Texts const& texts, UpOptions& options) {
+  TRY(check_choice(texts, options));
+  TRY_ASSIGN(options.node.bootstrap, parse_addresses("--bootstrap", texts.bootstrap));
+  TRY_ASSIGN(options.node.listen, parse_addresses("--listen", texts.listen));
+  TRY_ASSIGN(options.node.announce, parse_addresses("--announce", texts.announce));
+  if (!texts.status.empty()) {
+    TRY_ASSIGN(options.status, parse_endpoint("--status", texts.status));
+    options.status_chosen = true;
+  }
+  if (!texts.run.empty()) {
+    auto const run = Hash::parse(texts.run);
+    if (!run) return fail(Errc::usage, "--run " + texts.run + ": not the id of a run");
+    options.node.run = *run;
+  }
+  if (texts.start_new) {
+    TRY_ASSIGN(options.node.create, manifest_of(texts));
+  }
+  if (texts.parent > 0) options.parent = texts.parent;
+  options.node.shown_config = {{"home", options.home},
+                               {"data", options.data},
+                               {"device", options.device},
+                               {"threads", std::to_string(options.threads)},
+                               {"retry", options.node.retry ? "true" : "false"}};
+  return {};
+}
+
+}  // namespace
+
+std::variant<UpOptions, int> parse_up_options(int argc, char** argv) {
+  CLI::App app{help, "grapevine up"};
+  Texts texts;
+  UpOptions options;
+  options.home = default_home();
+  add_run_options(app, texts, options);
+  add_peer_options(app, texts, options);
+  if (auto const code = parse_arguments(app, argc, argv)) return *code;
+  auto const done = complete(texts, options);
+  if (!done) return end_with(done.error(), options.json);
+  return options;
+}
+
+}  // namespace grapevine
