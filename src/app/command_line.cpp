@@ -84,7 +84,7 @@ int end_with_usage(std::string_view text) {
 
 std::string closest(std::string_view word, std::span<std::string const> candidates) {
   std::string best;
-  auto best_distance = std::max<std::size_t>(2, word.size() / 2);
+  auto best_distance = std::max<std::size_t>(2, word.size() / 2) + 1;
   for (auto const& candidate : candidates) {
     auto const d = distance(word, candidate);
     if (d >= best_distance && !(candidate.starts_with(word) && best.empty())) continue;

@@ -89,7 +89,8 @@ void UpReport::say_state(Snapshot const& snapshot) {
 
 void UpReport::say_round(RoundRecord const& round, Snapshot const& snapshot) {
   next_round_ = round.round + 1;
-  if (!first_) first_ = round;
+  // A newcomer's first round may be one that it only watched: nothing was trained, no loss.
+  if (!first_ && round.loss > 0) first_ = round;
   last_ = round;
   auto const of = snapshot.run && snapshot.run->rounds > 0
                       ? fmt::format(" of {}", snapshot.run->rounds)

@@ -1,0 +1,154 @@
+"""Every way to start it wrong: one message that names the thing, its cause and its fix, and the exit code."""
+
+import json
+import socket
+import subprocess
+
+import program
+from program import Peer, ProgramTest, run
+
+
+class BadStart(ProgramTest):
+    def check(self, result, exit_code, code, *words):
+        """Ended with exit_code and one message: code, words, cause, fix."""
+        self.assertEqual(result.returncode, exit_code, result.stderr)
+        self.assertEqual(result.stderr.count("cause: "), 1, result.stderr)
+        for word in (code, "cause: ", "fix: ", *words):
+            self.assertIn(word, result.stderr)
+
+    def up(self, *arguments):
+        return run("up", "--data", self.data, "--home", self.home, "--status", "127.0.0.1:0", *arguments)
+
+    def test_unknown_flag(self):
+        self.check(self.up("--nwe"), 2, "GV-CLI-001", "--nwe", "--new")
+        self.check(run("demo", "--peeers", "3"), 2, "GV-CLI-001", "--peeers", "--peers")
+
+    def test_unknown_command(self):
+        self.check(run("dmeo"), 2, "GV-CLI-001", "dmeo", "demo")
+
+    def test_bad_value(self):
+        self.check(run("demo", "--peers", "many"), 2, "GV-CLI-001", "--peers")
+        self.check(run("demo", "--peers", "4", "--kill", "4"), 2, "GV-CLI-001", "--kill")
+        self.check(self.up("--new", "--device", "gpu7"), 2, "GV-CLI-001", "--device gpu7")
+        result = run("up", "--new", "--data", self.data, "--home", self.home, "--status", "8080")
+        self.check(result, 2, "GV-CLI-001", "--status 8080")
+
+    def test_neither_new_nor_bootstrap(self):
+        self.check(self.up(), 2, "GV-CLI-001", "--new", "--bootstrap")
+
+    def test_malformed_bootstrap(self):
+        for address in ("/ip4/1.2.3", "192.168.1.7:4001", "/ip4/1.2.3.4/udp/9"):
+            self.check(self.up("--bootstrap", address), 2, "GV-CLI-001", f"--bootstrap {address}")
+
+    def test_bad_configuration(self):
+        config = self.folder / "grapevine.toml"
+        config.write_text("daat = 'x'\n")
+        result = self.up("--new", "--config", config)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("daat", result.stderr)
+        manifest = self.folder / "run.json"
+        manifest.write_text('{"iner_steps": 3}')
+        self.check(self.up("--new", "--manifest", manifest), 2, "GV-CLI-004", "iner_steps")
+
+    def test_bootstrap_refused(self):
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+            port = closed.getsockname()[1]
+            self.check(self.up("--bootstrap", f"/ip4/127.0.0.1/tcp/{port}"), 4, "GV-NET-001", str(port))
+
+    def test_bootstrap_unreachable(self):
+        # No name below .invalid ever resolves (RFC 6761).
+        self.check(self.up("--bootstrap", "/dns4/nobody.invalid/tcp/4001"), 4, "GV-RUN-006", "nobody.invalid")
+
+    def test_port_in_use(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            result = run("up", "--new", "--data", self.data, "--home", self.home, "--status", f"127.0.0.1:{port}")
+            self.check(result, 4, "GV-CLI-003", str(port))
+            result = self.up("--new", "--listen", f"/ip4/127.0.0.1/tcp/{port}")
+            self.check(result, 4, "GV-CLI-003", str(port))
+
+    def test_home_in_use(self):
+        with Peer(*self.new_run()) as peer:
+            peer.status_address()
+            self.check(self.up("--new"), 4, "GV-CLI-002", str(self.home))
+
+    def test_home_not_writable(self):
+        result = run("up", "--new", "--data", self.data, "--home", self.data / "home")
+        self.check(result, 4, "GV-IO-004", str(self.data))
+
+    def test_disk_full(self):
+        self.home.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", self.home], check=False,
+                                 capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("no right to mount a small disk")
+        self.addCleanup(subprocess.run, ["umount", self.home], check=True)
+        self.check(self.up("--new"), 4, "GV-IO-003", str(self.home))
+
+    def test_corrupt_key(self):
+        self.home.mkdir()
+        key = self.home / "identity.key"
+        key.write_bytes(b"not a key")
+        self.check(self.up("--new"), 4, "GV-KEY-004", str(key))
+        self.assertEqual(key.read_bytes(), b"not a key")
+
+    def test_data(self):
+        missing = self.folder / "missing"
+        self.check(run("up", "--new", "--data", missing, "--home", self.home), 4, "GV-DATA-001", str(missing))
+        self.check(run("demo", "--data", missing), 4, "GV-DATA-001", str(missing))
+        self.data.write_text("short")
+        self.check(self.up("--new"), 4, "GV-DATA-003", str(self.data))
+
+    def test_model_too_large(self):
+        model = {"hidden_size": 8192, "intermediate_size": 32768, "layers": 40, "heads": 64, "kv_heads": 64}
+        self.check(run("up", *self.new_run(model=model, shards=16)), 4, "GV-TRAIN-001")
+
+    def test_json_holds_the_error_too(self):
+        result = run("up", "--json", "--new", "--data", self.folder / "missing", "--home", self.home)
+        self.assertEqual(json.loads(result.stdout.splitlines()[-1])["error"]["code"], "GV-DATA-001")
+
+    def test_status_of_nobody(self):
+        self.check(run("status", "--home", self.home), 1, "GV-IO-002", str(self.home))
+        self.check(run("status", "--url", "http://127.0.0.1:1"), 4, "GV-NET-001", "127.0.0.1:1")
+        self.check(run("status", "--url", "nonsense"), 2, "GV-CLI-001", "nonsense")
+
+
+class Help(ProgramTest):
+    def test_help_teaches(self):
+        for command in ([], ["up"], ["demo"], ["status"], ["key"], ["explain"]):
+            result = run(*command, "--help")
+            self.assertEqual(result.returncode, 0)
+            self.assertIn("  grapevine ", result.stdout)
+
+    def test_version(self):
+        self.assertRegex(run("--version").stdout, r"^grapevine \d+\.\d+\.\d+ \(protocol \d+\)\n$")
+
+    def test_explain(self):
+        self.assertIn("fix: ", run("explain", "GV-NET-001").stdout)
+        self.assertEqual(run("explain", "GV-NET-01").returncode, 2)
+        self.assertIn("GV-CLI-003", run("explain").stdout)
+
+
+class Keys(ProgramTest):
+    def test_a_key_moves_to_another_home(self):
+        made = run("key", "new", "--home", self.home)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertEqual(run("whoami", "--home", self.home).stdout, made.stdout)
+        secret = run("key", "export", "--home", self.home).stdout
+        other = self.folder / "other"
+        self.assertEqual(run("key", "import", "--home", other, stdin=secret).stdout, made.stdout)
+        self.assertEqual(run("key", "new", "--home", other).returncode, 2)
+        self.assertEqual(run("whoami", "--home", other).stdout, made.stdout)
+        self.assertEqual((other / "identity.key").stat().st_mode & 0o777, 0o600)
+
+    def test_nonsense_is_no_key(self):
+        self.assertNotEqual(run("key", "import", "--home", self.home, stdin="nonsense").returncode, 0)
+        self.assertFalse((self.home / "identity.key").exists())
+        self.assertEqual(run("whoami", "--home", self.home).returncode, 1)
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,98 @@
+"""A peer's life: it trains, shows itself, stops when told, goes on where it stopped, and meets others."""
+
+import json
+import signal
+
+import program
+from program import Peer, ProgramTest, get, run
+
+
+class Life(ProgramTest):
+    def test_a_bounded_run_ends_by_itself(self):
+        with Peer(*self.new_run("--json", "--rounds", 3)) as peer:
+            self.assertEqual(peer.end(), 0)
+            summary = json.loads(peer.output.splitlines()[-1])
+        self.assertEqual(summary["rounds"], 3)
+        self.assertLess(summary["loss_last"], summary["loss_first"])
+        self.assertIn("Round 3 of 3: loss ", peer.output)
+        self.assertTrue((self.home / "checkpoints" / "3" / "model.safetensors").exists())
+        self.assertFalse((self.home / "status.addr").exists())
+
+    def test_signals_stop_it_cleanly_and_it_resumes(self):
+        with Peer(*self.new_run()) as peer:
+            peer.wait_for(r"Round 2: loss")
+            self.assertEqual(peer.end(signal.SIGTERM), 143)
+        with Peer("--data", self.data, "--home", self.home, "--listen", "/ip4/127.0.0.1/tcp/0", "--status",
+                  "127.0.0.1:0") as peer:
+            resumed = int(peer.wait_for(r"from round (\d+)\.")[1])
+            self.assertGreaterEqual(resumed, 3)
+            peer.wait_for(rf"Round {resumed}: loss")
+            self.assertEqual(peer.end(signal.SIGINT), 130)
+
+    def test_a_second_signal_ends_it_at_once(self):
+        with Peer(*self.new_run()) as peer:
+            peer.wait_for(r"Training on")
+            peer.process.send_signal(signal.SIGINT)
+            self.assertEqual(peer.end(signal.SIGINT), 130)
+
+    def test_two_peers_train_together_and_one_goes_on(self):
+        with Peer(*self.new_run()) as first:
+            with Peer(*self.join(first.join_address(), home=self.folder / "second")) as second:
+                second.wait_for(r"mixed 2 peers")
+                first.wait_for(r"mixed 2 peers")
+                self.assertEqual(first.end(signal.SIGTERM), 143)
+                second.wait_for(r"mixed 2 peers(.|\n)*nobody to mix with")
+                self.assertEqual(second.end(signal.SIGTERM), 143)
+        manifests = [json.loads((home / "manifest.json").read_text()) for home in (self.home, self.folder / "second")]
+        self.assertEqual(manifests[0], manifests[1])
+
+    def test_whoami_names_the_peer_that_ran(self):
+        with Peer(*self.new_run("--rounds", 2)) as peer:
+            self.assertEqual(peer.end(), 0)
+        who = run("whoami", "--home", self.home).stdout.strip()
+        self.assertIn(who, peer.output)
+
+
+class Pages(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.peer = Peer(*self.new_run("--name", "kitchen"))
+        self.addCleanup(self.peer.__exit__)
+        self.address = self.peer.status_address()
+        self.peer.wait_for(r"Round 1: loss")
+
+    def test_status(self):
+        code, text = get(self.address, "/status")
+        status = json.loads(text)
+        self.assertEqual((code, status["schema"]), (200, "grapevine.status/1"))
+        self.assertEqual(status["peer"]["name"], "kitchen")
+        self.assertEqual(status["run"]["name"], "tiny")
+        self.assertGreaterEqual(status["round"]["current"], 1)
+        self.assertGreater(status["training"]["tokens_total"], 0)
+        self.assertIn("resources", status)
+        self.assertEqual(status["peer"]["reachability"], "private")
+
+    def test_the_other_pages(self):
+        code, metrics = get(self.address, "/metrics")
+        self.assertEqual(code, 200)
+        self.assertIn("\ngrapevine_loss ", metrics)
+        self.assertEqual(get(self.address, "/healthz")[0], 200)
+        self.assertEqual(get(self.address, "/readyz")[0], 200)
+        history = json.loads(get(self.address, "/history?since=0")[1])
+        self.assertEqual(history["rounds"][0]["round"], 0)
+        self.assertIn("<svg", get(self.address, "/")[1])
+        self.assertEqual(get(self.address, "/nowhere")[0], 404)
+        self.assertEqual(get(self.address, "/status", "POST")[0], 405)
+        self.assertEqual(get(self.address, "/control/leave", "POST")[0], 404)
+
+    def test_the_status_command(self):
+        for arguments in (["--home", self.home], ["--url", f"http://{self.address}"]):
+            shown = run("status", *arguments)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            self.assertIn("kitchen", shown.stdout)
+        as_json = run("status", "--home", self.home, "--json").stdout.splitlines()
+        self.assertEqual(json.loads(as_json[-1])["schema"], "grapevine.status/1")
+
+
+if __name__ == "__main__":
+    program.main()
