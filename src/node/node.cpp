@@ -14,6 +14,9 @@ constexpr Duration beacon_ttl = 12s;
 // How long a newcomer waits for somebody's first beacon before it says that nobody is there.
 constexpr Duration first_beacon_patience = 60s;
 
+// A peer that starts when others have done more than a quarter of a round would only hold them up.
+constexpr std::uint32_t late_start_share = 4;
+
 std::string_view agent() { return "grapevine/" GRAPEVINE_VERSION; }
 
 }  // namespace
@@ -24,13 +27,25 @@ Node::State::State(Doors the_doors, NodeOptions the_options)
 }
 
 Awaitable<Result<>> Node::State::run() {
-  auto result = co_await open_home();
-  if (result && !stop_requested) result = co_await find_run();
-  if (result && !stop_requested) result = co_await make_trainer();
-  if (result && !stop_requested) result = co_await first_state();
-  if (result && !stop_requested) co_await take_part();
+  Result<> begun;
+  std::vector<Awaitable<>> until_stopped;
+  until_stopped.push_back(begin(begun));
+  until_stopped.push_back(stop_asked());
+  co_await first_of(std::move(until_stopped));
+  if (begun && !stop_requested) co_await take_part();
   co_await shut_down();
-  co_return result;
+  co_return begun;
+}
+
+Awaitable<> Node::State::begin(Result<>& result) {
+  result = co_await open_home();
+  if (result) result = co_await find_run();
+  if (result) result = co_await make_trainer();
+  if (result) result = co_await first_state();
+}
+
+Awaitable<> Node::State::stop_asked() {
+  while (!stop_requested) co_await stop_gate.wait();
 }
 
 Awaitable<Result<>> Node::State::open_home() {
@@ -60,6 +75,7 @@ Awaitable<Result<>> Node::State::open_home() {
   host->on_event([this](Host::Event const& event) {
     if (event.kind == Host::Event::disconnected && round != nullptr)
       feed(round_event::PeerLost{event.peer});
+    if (event.kind == Host::Event::disconnected) feed_pair(pair_event::PeerLost{event.peer});
   });
   CO_TRY(host->start());
   pubsub->start();
@@ -93,6 +109,7 @@ Awaitable<Result<>> Node::State::first_state() {
   RoundSettings settings;
   settings.run = manifest->run;
   settings.self = self;
+  settings.mix = agreed.mix;
   settings.shards = agreed.shards;
   settings.inner_steps = agreed.inner_steps;
   settings.rounds = agreed.rounds;
@@ -119,6 +136,9 @@ Awaitable<Result<>> Node::State::first_state() {
     CO_TRY(co_await set_trainer(restored, false));
     tokens_total = checkpoint->tokens_total;
   }
+  if (agreed.mix == MixPattern::pair) {
+    CO_TRY(co_await start_pairing());
+  }
   bool const alone = options.bootstrap.empty() && host->peers().empty();
   Instant const patience =
       doors.clock.now() + (state ? (alone ? Duration{} : look_around_time) : first_beacon_patience);
@@ -127,7 +147,7 @@ Awaitable<Result<>> Node::State::first_state() {
     if (newest && (!state || newest->round >= state->round)) break;
     co_await doors.clock.sleep_for(100ms);
   }
-  bool provisional = false;
+  bool provisional = state && round_is_under_way();
   while (!stop_requested) {
     auto const newest = round->view().newest();
     if (state && (!newest || newest->round <= state->round)) break;
@@ -136,6 +156,7 @@ Awaitable<Result<>> Node::State::first_state() {
     if (pulled) {
       CO_TRY(co_await adopt_state(*pulled));
       CO_TRY(co_await set_trainer(*pulled, false));
+      pairing.state_replaced = true;
       provisional = true;
       break;
     }
@@ -146,14 +167,26 @@ Awaitable<Result<>> Node::State::first_state() {
   co_return Result<>{};
 }
 
+// Others are well into the round this peer would begin: it trains with weight zero until the next.
+bool Node::State::round_is_under_way() const {
+  for (auto const& [peer, view] : round->view().peers())
+    if (view.counts() && view.beacon.round == state->round &&
+        (view.beacon.state == PeerState::mixing ||
+         view.beacon.inner_step > view.beacon.inner_steps / late_start_share))
+      return true;
+  return false;
+}
+
 Awaitable<> Node::State::take_part() {
   while (!stop_requested && !finished) co_await stop_gate.wait();
   if (!finished) co_return;
   // Those who are not done yet still need what we hold.
   Instant const until = doors.clock.now() + options.linger;
-  auto others_done = [this] {
+  bool const one_state = manifest->manifest.mix == MixPattern::global;
+  auto others_done = [this, one_state] {
     for (auto const& [peer, view] : round->view().peers())
-      if (view.beacon.state != PeerState::stopping || view.version() != round->version())
+      if (view.beacon.state != PeerState::stopping || view.beacon.round != round->version().round ||
+          (one_state && view.version() != round->version()))
         return false;
     return true;
   };
@@ -181,7 +214,12 @@ Awaitable<> Node::State::shut_down() {
   if (host != nullptr) co_await host->stop();
   auto end_trainer = [this](std::stop_token) { return trainer.reset(), true; };
   co_await run_on<bool>(doors.train, end_trainer);
-  auto close = [this](std::stop_token) { return ledger.reset(), peer_store.reset(), true; };
+  auto close = [this](std::stop_token) {
+    ledger.reset();
+    peer_store.reset();
+    pairing.store.reset();
+    return true;
+  };
   co_await run_on<bool>(doors.heavy, close);
 }
 

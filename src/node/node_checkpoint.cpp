@@ -93,6 +93,7 @@ Awaitable<Result<>> Node::State::write_checkpoint(RoundStart start) {
   auto const written = co_await run_on<Result<>>(doors.heavy, write);
   checkpoint_running = false;
   if (written) checkpoint_round = round_number;
+  if (written) co_await forget_corrections(round_number);
   co_return written;
 }
 

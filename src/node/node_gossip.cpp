@@ -132,6 +132,7 @@ Awaitable<> Node::State::beat() {
     }
     feed(round_event::Rates{steps_per_s, blobs->counters().fetch_bytes_per_s});
     feed(round_event::Tick{});
+    feed_pair(pair_event::Tick{});
     co_await doors.clock.sleep_for(beat_time);
   }
 }

@@ -42,6 +42,9 @@ void Node::State::perform(round_action::StartInner const& action) {
   compute = {};
   round_began = doors.clock.now();
   counters_at_round = host->counters();
+  bool const replaced = std::exchange(pairing.state_replaced, false);
+  if (replaced) forget_doubts();
+  feed_pair(pair_event::Began{round->version().round, replaced});
   tasks.spawn(inner(++inner_generation, action.first_step, action.steps));
 }
 
@@ -174,17 +177,30 @@ std::vector<Blob> Node::State::results_of(round_action::Apply const& action) con
   return results;
 }
 
-Awaitable<> Node::State::apply(round_action::Apply action) {
-  auto const results = results_of(action);
+OuterSettings Node::State::outer_settings() const {
   auto const& outer = manifest->manifest.outer;
-  OuterSettings const settings{outer.lr, outer.momentum, outer.nesterov};
+  return {outer.lr, outer.momentum, outer.nesterov};
+}
+
+Awaitable<ModelStatePtr> Node::State::step_together(round_action::Apply action) {
+  auto const results = results_of(action);
+  auto const settings = outer_settings();
   ModelStatePtr const base = state;
   auto step = [this, &base, &settings, &results](std::stop_token) {
     auto next = std::make_shared<ModelState>(*base);
     next->run = manifest->run;
     return apply_results(*next, settings, results);
   };
-  auto const next = co_await run_on<ModelStatePtr>(doors.heavy, step);
+  co_return co_await run_on<ModelStatePtr>(doors.heavy, step);
+}
+
+Awaitable<> Node::State::apply(round_action::Apply action) {
+  ModelStatePtr const base = state;
+  ModelStatePtr next;
+  if (action.pair)
+    next = co_await step_apart(action);
+  else
+    next = co_await step_together(action);
   auto adopted = co_await adopt_state(next);
   if (adopted) adopted = co_await set_trainer(next, action.keep_progress);
   if (!adopted) problem(adopted.error());
@@ -229,8 +245,11 @@ Awaitable<> Node::State::record(round_action::Apply action, Hash before, Hash af
   double total = 0;
   for (auto const& input : action.inputs) total += static_cast<double>(input.tokens);
   for (auto const& input : action.inputs) {
-    entry.inputs.push_back({input.peer, contribution_hashes[input.peer], input.tokens,
-                            static_cast<double>(input.tokens) / total, input.norm, input.shards});
+    // Weighting by tokens inside a pair would move the mean of the swarm.
+    double const weight = action.pair ? 1.0 / static_cast<double>(action.inputs.size())
+                                      : static_cast<double>(input.tokens) / total;
+    entry.inputs.push_back({input.peer, contribution_hashes[input.peer], input.tokens, weight,
+                            input.norm, input.shards});
     last_mix.participants.push_back(input.peer);
   }
   for (auto const& missing : action.missing) {

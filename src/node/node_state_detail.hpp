@@ -1,7 +1,8 @@
 // Node::State: what a node owns. The functions are grouped by file: node.cpp (life from start to
 // end), node_join.cpp (finding the run and the others), node_gossip.cpp (beacons and
-// announcements), node_round.cpp (performing the machine's actions), node_sync.cpp (pulling a
-// state), node_checkpoint.cpp, node_snapshot.cpp. Loop thread only, but for what is handed to a
+// announcements), node_round.cpp (performing the machine's actions), node_pair.cpp and
+// node_pair_state.cpp (pair exchanges), node_sync.cpp (pulling a state), node_checkpoint.cpp,
+// node_snapshot.cpp. Loop thread only, but for what is handed to a
 // worker.
 #pragma once
 
@@ -14,6 +15,7 @@
 #include "grapevine/train/checkpoint.hpp"
 #include "node/ledger_detail.hpp"
 #include "node/model_state_detail.hpp"
+#include "node/pair_store_detail.hpp"
 #include "node/peer_store_detail.hpp"
 
 #include <deque>
@@ -35,9 +37,12 @@ struct Node::State {
 
   // node.cpp
   Awaitable<Result<>> run();
+  Awaitable<> begin(Result<>& result);
+  Awaitable<> stop_asked();
   Awaitable<Result<>> open_home();
   Awaitable<Result<>> make_trainer();
   Awaitable<Result<>> first_state();
+  [[nodiscard]] bool round_is_under_way() const;
   Awaitable<> take_part();
   Awaitable<> shut_down();
   void problem(Error const& error);
@@ -58,6 +63,7 @@ struct Node::State {
   Verdict take_beacon(GossipMessage const& message);
   Verdict take_announcement(GossipMessage const& message);
   [[nodiscard]] Result<> acceptable(Announcement const& announcement) const;
+  [[nodiscard]] Result<> acceptable(MixOffer const& offer) const;
   void send_beacon();
   void announce(Announcement announcement);
   Awaitable<> beat();
@@ -70,6 +76,7 @@ struct Node::State {
   void perform(round_action::Publish const& action);
   void perform(round_action::Fetch const& action);
   void perform(round_action::Average const& action);
+  void perform(round_action::Pair const& action);
   void perform(round_action::Apply const& action);
   void perform(round_action::Sync const& action);
   void perform(round_action::BeaconNow const& action);
@@ -80,7 +87,36 @@ struct Node::State {
   Awaitable<> average(round_action::Average action);
   Awaitable<> apply(round_action::Apply action);
   Awaitable<> record(round_action::Apply action, Hash before, Hash after);
+  Awaitable<ModelStatePtr> step_together(round_action::Apply action);
+  [[nodiscard]] OuterSettings outer_settings() const;
   [[nodiscard]] std::vector<Blob> results_of(round_action::Apply const& action) const;
+
+  // node_pair.cpp
+  Awaitable<Result<>> start_pairing();
+  void feed_pair(PairEvent event);
+  void perform(pair_action::Send const& action);
+  void perform(pair_action::Pull const& action);
+  void perform(pair_action::Decide const& action);
+  void perform(pair_action::Closed const& action);
+  void perform(pair_action::Settled const& action);
+  Awaitable<> send_mix(PeerId to);
+  Awaitable<> take_mix(PeerStream stream);
+  Result<> take_mix_message(PeerId const& from, ByteView message);
+  struct PulledSide {
+    PairSide side;
+    std::uint64_t tokens = 0;
+    double norm = 0;
+  };
+  Awaitable<> pull_side(pair_action::Pull action);
+  Awaitable<Result<PulledSide>> fetch_side(pair_action::Pull action);
+  Awaitable<> decide(pair_action::Decide action);
+
+  // node_pair_state.cpp
+  Awaitable<ModelStatePtr> step_apart(round_action::Apply action);
+  Awaitable<ModelStatePtr> settled(ModelStatePtr next);
+  Awaitable<> settle_at_the_end();
+  void forget_doubts();
+  Awaitable<> forget_corrections(std::uint64_t round_number);
 
   // node_sync.cpp
   Awaitable<> sync(round_action::Sync action);
@@ -141,6 +177,18 @@ struct Node::State {
   std::optional<RoundStart> round_start;
   std::optional<std::uint64_t> checkpoint_round;  // newest on disk
   bool checkpoint_running = false;
+
+  struct Pairing {                     // with MixPattern::pair
+    std::unique_ptr<PairStore> store;  // heavy worker
+    std::unique_ptr<PairExchange> machine;
+    std::deque<PairEvent> events;
+    bool feeding = false;
+    bool state_replaced = false;                 // since the last round began
+    std::map<PeerId, std::deque<Bytes>> outbox;  // a queue is there while a task empties it
+    std::map<PairKey, PulledSide> sides;         // pulled in this round
+    std::map<PairKey, PairDoubt> doubts;
+    std::map<PairKey, bool> settled;  // committed or not; the next outer step takes it in
+  } pairing;
 
   // Figures
   std::uint64_t inner_generation = 0;

@@ -21,6 +21,7 @@ Awaitable<> Node::State::sync(round_action::Sync action) {
     // In the background training goes on from where it began: the outer gradient is the same
     // difference, taken from another starting point.
     if (done && !action.background) done = co_await set_trainer(*pulled, true);
+    pairing.state_replaced |= done.has_value();
   }
   if (!done) {
     problem(done.error());

@@ -47,6 +47,14 @@ std::vector<RoundAction> Round::on(RoundEvent const& event, Instant now) {
   now_ = now;
   view_.expire(now);
   std::visit([this](auto const& e) { handle(e); }, event);
+  if (together())
+    go_on_together();
+  else
+    go_on_apart();
+  return std::exchange(actions_, {});
+}
+
+void Round::go_on_together() {
   note_members();
   if (phase_ == RoundPhase::training || phase_ == RoundPhase::collecting) look_around();
   if (phase_ == RoundPhase::finished) heal();  // the last round can leave two minds too
@@ -55,7 +63,6 @@ std::vector<RoundAction> Round::on(RoundEvent const& event, Instant now) {
     for (std::uint32_t i = 0; i < settings_.shards; ++i)
       if (rank_in(i) == 0) want_inputs(i);  // early contributions travel while we still train
   if (phase_ == RoundPhase::collecting) collect();
-  return std::exchange(actions_, {});
 }
 
 PeerState Round::beacon_state() const {
@@ -79,7 +86,7 @@ PeerState Round::beacon_state() const {
 void Round::handle(round_event::Start const& event) {
   ASSERT(phase_ == RoundPhase::idle);
   version_ = event.version;
-  provisional_ = event.provisional;
+  provisional_ = event.provisional && together();
   begin_round();
 }
 
@@ -93,6 +100,7 @@ void Round::handle(round_event::ContributionSeen const& event) {
   auto const& contribution = event.contribution;
   if (contribution.round < version_.round || contribution.round > version_.round + 1) return;
   if (contribution.shards.size() != settings_.shards || event.peer == settings_.self) return;
+  if (!together()) return;
   auto& contributions = book_of(contribution.round).contributions;
   if (contributions.size() < limits::round_peers_max)
     contributions.emplace(event.peer, contribution);  // the first counts
@@ -102,6 +110,7 @@ void Round::handle(round_event::ResultSeen const& event) {
   auto const& result = event.result;
   if (result.round < version_.round || result.round > version_.round + 1) return;
   if (result.shard >= settings_.shards || event.reducer == settings_.self) return;
+  if (!together()) return;
   auto& candidates = book_of(result.round).shards[result.shard].candidates;
   bool const known = std::ranges::any_of(
       candidates, [&](Candidate const& other) { return other.reducer == event.reducer; });
@@ -118,6 +127,7 @@ void Round::handle(round_event::InnerDone const& event) {
 void Round::handle(round_event::InnerFailed const&) {
   if (phase_ != RoundPhase::training && phase_ != RoundPhase::preparing) return;
   failed_ = true;
+  if (!together()) return apply_apart({});
   provisional_ = true;
   healing_.reset();
   start_collecting();
@@ -128,6 +138,7 @@ void Round::handle(round_event::Prepared const& event) {
   ASSERT(event.contribution.round == version_.round);
   ASSERT(event.contribution.shards.size() == settings_.shards);
   book_of(version_.round).contributions[settings_.self] = event.contribution;
+  if (!together()) return exchange(event.contribution);
   for (auto const& blob : event.contribution.shards) blobs_[blob] = Arrival::here;
   actions_.push_back(round_action::Publish{event.contribution});
   start_collecting();
@@ -184,7 +195,7 @@ void Round::handle(round_event::Synced const& event) {
   if (phase_ != RoundPhase::syncing) return;
   ASSERT(event.version.round > version_.round);
   version_ = event.version;
-  provisional_ = true;
+  provisional_ = together();
   begin_round();
 }
 

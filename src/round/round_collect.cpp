@@ -3,14 +3,12 @@
 #include "grapevine/base/assert.hpp"
 #include "grapevine/base/limits.hpp"
 #include "grapevine/round/round.hpp"
+#include "round/estimates_detail.hpp"
 
 #include <algorithm>
 
 namespace grapevine {
 namespace {
-
-// A measured rate is a guess: a peer is given this much more time than it predicts.
-constexpr double patience = 1.5;
 
 std::uint64_t total_tokens(ShardResult const& result) {
   std::uint64_t total = 0;
@@ -70,20 +68,8 @@ void Round::start_collecting() {
 
 Duration Round::transfer_estimate() const {
   // Out and back: every shard of everyone once in, every result once in.
-  if (rates_.bytes_per_s <= 0) return settings_.wait_min;
-  double const seconds = 2.0 * static_cast<double>(settings_.model_bytes) / rates_.bytes_per_s;
-  return std::min(from_seconds(std::min(seconds * patience, 1e6)), settings_.wait_max);
-}
-
-Instant Round::finish_estimate(PeerId const& peer) const {
-  auto const* const seen = view_.find(peer);
-  if (seen == nullptr) return now_;
-  auto const& beacon = seen->beacon;
-  if (beacon.state != PeerState::training || beacon.steps_per_s <= 0)
-    return seen->seen + settings_.wait_min;
-  double const left =
-      static_cast<double>(beacon.inner_steps) - std::min(beacon.inner_step, beacon.inner_steps);
-  return seen->seen + from_seconds(std::min(patience * left / beacon.steps_per_s, 1e6));
+  return grapevine::transfer_estimate(settings_.model_bytes, rates_.bytes_per_s,
+                                      {settings_.wait_min, settings_.wait_max});
 }
 
 void Round::set_deadlines() {
@@ -91,13 +77,16 @@ void Round::set_deadlines() {
   Instant until = collect_started_ + settings_.wait_min;
   for (auto const& peer : expected())
     if (contribution_of(peer) == nullptr)
-      until = std::max(until, finish_estimate(peer) + transfer);
+      until = std::max(until, finish_estimate(*view_.find(peer), settings_.wait_min) + transfer);
     else
       until = std::max(until, collect_started_ + transfer);
   // Nobody is waited for longer than we trained ourselves: slower peers take fewer steps instead.
   Duration const longest =
       std::clamp(inner_took_ + transfer, settings_.wait_min, settings_.wait_max);
-  collect_until_ = std::min(until, collect_started_ + longest);
+  // What was granted is not taken back: when the last one arrives the wait ends now, not in the
+  // past.
+  Instant const granted = std::min(collect_until_, now_);
+  collect_until_ = std::max(std::min(until, collect_started_ + longest), granted);
   give_up_ = collect_until_ + std::max(settings_.wait_min, 2 * transfer);
 }
 

@@ -79,6 +79,16 @@ std::optional<Version> SwarmView::ahead(std::uint64_t round) const {
   return most_supported(support);
 }
 
+bool SwarmView::all_beyond(std::uint64_t round) const {
+  bool any = false;
+  for (auto const& [peer, view] : peers_) {
+    if (!view.counts()) continue;
+    if (view.beacon.round <= round) return false;
+    any = true;
+  }
+  return any;
+}
+
 Version SwarmView::agreed(Version const& mine) const {
   std::map<Version, std::size_t> support{{mine, 1}};
   for (auto const& [peer, view] : peers_)

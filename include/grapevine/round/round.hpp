@@ -15,8 +15,14 @@
 // shrinks; every wait has an end that follows from measured rates and is bounded by the manifest; a
 // missing peer is a reason in `Apply::missing`, never a stop; nothing that was trained is thrown
 // away (a late peer keeps its progress and contributes it a round later).
+//
+// That is MixPattern::global. With `pair` a peer exchanges with one other
+// (round/pair_exchange.hpp): Prepared asks for it (Pair), collecting ends with PairClosed; with
+// `none` it takes its own step. In both every peer has a state of its own, so nobody heals and
+// nobody is provisional.
 #pragma once
 
+#include "grapevine/round/pair_exchange.hpp"
 #include "grapevine/round/swarm_view.hpp"
 
 #include <set>
@@ -29,6 +35,7 @@ namespace grapevine {
 struct RoundSettings {
   Hash run;
   PeerId self;
+  MixPattern mix = MixPattern::global;
   std::uint32_t shards = 1;
   std::uint32_t inner_steps = 1;
   std::uint64_t rounds = 0;       // finish before this round; 0: never
@@ -91,6 +98,12 @@ struct Averaged {
   BlobRef result;
   std::string failure;
 };
+// Answers Pair.
+struct PairClosed {
+  pair_action::Closed how;
+  std::uint64_t partner_tokens = 0;
+  float partner_norm = 0;  // L2 norm of its outer gradient
+};
 struct Applied {
   Version version;
 };
@@ -108,12 +121,12 @@ struct Rates {
 struct Tick {};
 }  // namespace round_event
 
-using RoundEvent =
-    std::variant<round_event::Start, round_event::BeaconSeen, round_event::PeerLost,
-                 round_event::ContributionSeen, round_event::ResultSeen, round_event::InnerDone,
-                 round_event::InnerFailed, round_event::Prepared, round_event::Fetched,
-                 round_event::Averaged, round_event::Applied, round_event::Synced,
-                 round_event::SyncFailed, round_event::Rates, round_event::Tick>;
+using RoundEvent = std::variant<round_event::Start, round_event::BeaconSeen, round_event::PeerLost,
+                                round_event::ContributionSeen, round_event::ResultSeen,
+                                round_event::InnerDone, round_event::InnerFailed,
+                                round_event::Prepared, round_event::Fetched, round_event::Averaged,
+                                round_event::PairClosed, round_event::Applied, round_event::Synced,
+                                round_event::SyncFailed, round_event::Rates, round_event::Tick>;
 
 namespace round_action {
 struct StartInner {
@@ -139,7 +152,16 @@ struct Average {
   std::uint32_t shard = 0;
   std::vector<ShardResult::Input> inputs;  // in canonical order; their blobs are here
 };
+// Find a partner for what was prepared, and exchange.
+struct Pair {
+  Contribution mine;
+  Duration inner_took{};
+};
 struct Apply {
+  struct PairMix {
+    std::optional<PeerId> partner;  // absent: the own outer gradient alone
+    std::optional<PeerId> doubt;    // alone, but this one's share may have to be added later
+  };
   struct Input {
     PeerId peer;
     std::uint64_t tokens = 0;
@@ -154,6 +176,9 @@ struct Apply {
   std::vector<std::optional<BlobRef>> results;  // one a shard; absent: the shard does not move
   std::vector<Input> inputs;
   std::vector<Missing> missing;
+  // With MixPattern::pair and none. `results` are then this peer's own gradients, or absent when it
+  // sits the round out.
+  std::optional<PairMix> pair;
   // The trainer was interrupted: it goes on from the new state plus what it had learned since.
   bool keep_progress = false;
 };
@@ -168,10 +193,11 @@ struct BeaconNow {};
 struct Finished {};
 }  // namespace round_action
 
-using RoundAction = std::variant<round_action::StartInner, round_action::StopInner,
-                                 round_action::Prepare, round_action::Publish, round_action::Fetch,
-                                 round_action::Average, round_action::Apply, round_action::Sync,
-                                 round_action::BeaconNow, round_action::Finished>;
+using RoundAction =
+    std::variant<round_action::StartInner, round_action::StopInner, round_action::Prepare,
+                 round_action::Publish, round_action::Fetch, round_action::Average,
+                 round_action::Pair, round_action::Apply, round_action::Sync,
+                 round_action::BeaconNow, round_action::Finished>;
 
 class Round {
  public:
@@ -222,12 +248,15 @@ class Round {
   void handle(round_event::Prepared const& event);
   void handle(round_event::Fetched const& event);
   void handle(round_event::Averaged const& event);
+  void handle(round_event::PairClosed const& event);
   void handle(round_event::Applied const& event);
   void handle(round_event::Synced const& event);
   void handle(round_event::SyncFailed const& event);
   void handle(round_event::Rates const& event) { rates_ = event; }
   void handle(round_event::Tick const&) {}
 
+  void go_on_together();
+  void go_on_apart();
   void begin_round();
   void start_inner();
   void look_around();  // is the swarm ahead, or of another mind?
@@ -236,6 +265,10 @@ class Round {
   void prepare();
   void sync_to(Version const& version);
   void retry_sync();
+
+  void keep_up();
+  void exchange(Contribution const& mine);
+  void apply_apart(round_event::PairClosed const& closed);
 
   void start_collecting();
   void collect();
@@ -246,6 +279,7 @@ class Round {
   void apply();
   void set_deadlines();
 
+  [[nodiscard]] bool together() const { return settings_.mix == MixPattern::global; }
   Book& book_of(std::uint64_t round);
   [[nodiscard]] Book const& book() const { return books_.at(version_.round); }
   [[nodiscard]] std::vector<PeerId> expected() const;  // others that count here and now
@@ -260,7 +294,6 @@ class Round {
   [[nodiscard]] Arrival arrival(BlobRef const& blob) const;
   void want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadline);
   [[nodiscard]] Duration transfer_estimate() const;
-  [[nodiscard]] Instant finish_estimate(PeerId const& peer) const;
   [[nodiscard]] std::string why_missing(PeerId const& peer) const;
 
   RoundSettings settings_;

@@ -49,6 +49,8 @@ class SwarmView {
   // peers are there: the version most of them are at (then the lower hash). A lone liar that claims
   // a far round moves nobody while others count.
   [[nodiscard]] std::optional<Version> ahead(std::uint64_t round) const;
+  // True when peers count and every one of them is in a later round than `round`.
+  [[nodiscard]] bool all_beyond(std::uint64_t round) const;
   // The version most peers of `mine.round` are at (those that finished too), this peer counted as
   // one of them; ties go to the
   // lower hash, so that both sides of a tie agree.

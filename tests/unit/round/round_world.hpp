@@ -5,12 +5,15 @@
 #include "grapevine/base/random.hpp"
 #include "grapevine/round/round.hpp"
 
+#include <doctest/doctest.h>
+
 #include <functional>
 #include <map>
 #include <memory>
-#include <queue>
 #include <string>
 #include <vector>
+
+#include "unit/round/virtual_time.hpp"
 
 namespace grapevine::test {
 
@@ -23,7 +26,7 @@ inline PeerId peer_number(std::uint8_t n) {
 
 inline BlobRef blob_named(std::string const& name) { return {sha256(as_bytes(name)), 4}; }
 
-class RoundWorld {
+class RoundWorld : public VirtualTime {
  public:
   struct Peer {
     std::unique_ptr<Round> round;
@@ -59,8 +62,8 @@ class RoundWorld {
     return peers_.size() - 1;
   }
   void start(std::size_t i, Version version = {}, bool provisional = false) {
-    at(now_, [=, this] { feed(i, round_event::Start{version, provisional}); });
-    at(now_, [=, this] { tick(i); });
+    at(now(), [=, this] { feed(i, round_event::Start{version, provisional}); });
+    at(now(), [=, this] { tick(i); });
   }
   void start_all() {
     for (std::size_t i = 0; i < peers_.size(); ++i) start(i);
@@ -69,18 +72,6 @@ class RoundWorld {
     peers_[i].alive = false;
     for (std::size_t j = 0; j < peers_.size(); ++j)
       if (j != i) later(latency(), [=, this] { feed(j, round_event::PeerLost{id(i)}); });
-  }
-  // Until nothing is left to happen or `until`; false when the time ran out first.
-  bool run(Duration until, std::function<bool()> const& done) {
-    Instant const end = now_ + until;
-    while (!queue_.empty() && !done()) {
-      auto const next = queue_.top();
-      if (next.due > end) return false;
-      queue_.pop();
-      now_ = next.due;
-      (*next.what)();
-    }
-    return done();
   }
   [[nodiscard]] bool all_finished() const {
     for (auto const& peer : peers_)
@@ -97,30 +88,15 @@ class RoundWorld {
   [[nodiscard]] PeerId id(std::size_t i) const {
     return peer_number(static_cast<std::uint8_t>(i + 1));
   }
-  [[nodiscard]] Instant now() const { return now_; }
-  void at(Instant due, std::function<void()> what) {
-    queue_.push({due, order_++, std::make_shared<std::function<void()>>(std::move(what))});
-  }
-  void later(Duration d, std::function<void()> what) { at(now_ + d, std::move(what)); }
-
   std::function<bool(std::size_t from, std::size_t to)> connected = [](auto, auto) { return true; };
   std::function<void(Announcement&)> tamper;  // on what is published
 
  private:
-  struct Due {
-    Instant due;
-    std::uint64_t order;
-    std::shared_ptr<std::function<void()>> what;
-    bool operator<(Due const& other) const {
-      return std::tie(due, order) > std::tie(other.due, other.order);
-    }
-  };
-
   Duration latency() { return Duration(1'000'000 + random_.below(40'000'000)); }
 
   void feed(std::size_t i, RoundEvent const& event) {
     if (!peers_[i].alive) return;
-    for (auto const& action : peers_[i].round->on(event, now_))
+    for (auto const& action : peers_[i].round->on(event, now()))
       std::visit([&](auto const& a) { perform(i, a); }, action);
   }
   void tick(std::size_t i) {
@@ -138,7 +114,7 @@ class RoundWorld {
     b.state_hash = peer.round->version().state;
     b.inner_steps = peer.inner_steps;
     b.inner_step = static_cast<std::uint32_t>(
-        std::min<std::int64_t>(peer.inner_steps, (now_ - peer.inner_started) / peer.step_time));
+        std::min<std::int64_t>(peer.inner_steps, (now() - peer.inner_started) / peer.step_time));
     b.steps_per_s = static_cast<float>(1 / to_seconds(peer.step_time));
     broadcast(i, [this, i, b](std::size_t to) { feed(to, round_event::BeaconSeen{id(i), b}); });
   }
@@ -150,7 +126,7 @@ class RoundWorld {
   void perform(std::size_t i, round_action::StartInner const& a) {
     auto& peer = peers_[i];
     auto const generation = ++peer.inner_generation;
-    peer.inner_started = now_;
+    peer.inner_started = now();
     peer.inner_steps = a.steps;
     Duration const took = a.steps * peer.step_time;
     later(took, [=, this] {
@@ -192,8 +168,8 @@ class RoundWorld {
             peers_[i].blobs.insert(a.blob);
             return feed(i, round_event::Fetched{a.blob, ""});
           }
-      Instant const fails = std::min(a.deadline, now_ + Duration(5s));
-      at(std::max(now_, fails),
+      Instant const fails = std::min(a.deadline, now() + Duration(5s));
+      at(std::max(now(), fails),
          [=, this] { feed(i, round_event::Fetched{a.blob, "nobody serves it"}); });
     });
   }
@@ -204,6 +180,7 @@ class RoundWorld {
     peers_[i].blobs.insert(ref);
     later(latency(), [=, this] { feed(i, round_event::Averaged{a.round, a.shard, ref, ""}); });
   }
+  void perform(std::size_t, round_action::Pair const&) { FAIL("a pair in global mode"); }
   void perform(std::size_t i, round_action::Apply const& a) {
     auto& peer = peers_[i];
     peer.applied.push_back(a);
@@ -229,9 +206,6 @@ class RoundWorld {
   RoundSettings settings_;
   std::vector<Peer> peers_;
   std::map<std::size_t, std::uint64_t> ticks_;
-  std::priority_queue<Due> queue_;
-  std::uint64_t order_ = 0;
-  Instant now_{};
 };
 
 }  // namespace grapevine::test

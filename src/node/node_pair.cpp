@@ -1,0 +1,240 @@
+// Pair exchanges: performing what the PairExchange machine asks for. Messages travel one a stream
+// on /grapevine/1/mix and one after another to each peer; the end of the stream from the other side
+// says that the message was taken in.
+
+#include "grapevine/base/limits.hpp"
+#include "grapevine/base/log.hpp"
+#include "grapevine/wire/framing.hpp"
+#include "node/node_state_detail.hpp"
+
+#include <array>
+
+namespace grapevine {
+namespace {
+
+constexpr std::string_view mix_protocol = "/grapevine/1/mix";
+
+Awaitable<Result<Bytes>> read_message(ByteStream& stream) {
+  FrameSplitter splitter(limits::signed_message_max);
+  Bytes chunk(4096);
+  while (true) {
+    CO_TRY_ASSIGN(std::size_t const count, co_await stream.read_some(chunk));
+    splitter.feed(ByteView(chunk).first(count));
+    CO_TRY_ASSIGN(auto const message, splitter.next());
+    if (message) co_return Bytes(message->begin(), message->end());
+  }
+}
+
+Awaitable<Result<>> write_message(Host& host, PeerId to, Bytes frame) {
+  std::vector<std::string> const protocols{std::string(mix_protocol)};
+  CO_TRY_ASSIGN(auto const opened, co_await host.open_stream(to, protocols));
+  CO_TRY(co_await opened.stream->write(frame));
+  CO_TRY(co_await opened.stream->close_write());
+  std::array<std::uint8_t, 1> nothing{};
+  auto const end = co_await opened.stream->read_some(nothing);
+  if (end) co_return fail(Errc::protocol_violation, "bytes where a mix stream should end");
+  if (end.error().errc() != Errc::closed) co_return tl::unexpected(end.error());
+  co_return Result<>{};
+}
+
+}  // namespace
+
+Awaitable<Result<>> Node::State::start_pairing() {
+  struct Opened {
+    PairMemory memory;
+    std::map<PairKey, PairDoubt> doubts;
+  };
+  auto const round_now = state == nullptr ? 0 : state->round;
+  auto open = [this, round_now](std::stop_token) -> Result<Opened> {
+    TRY_ASSIGN(pairing.store, PairStore::open(doors.storage));
+    Opened opened;
+    TRY_ASSIGN(opened.memory.committed, pairing.store->decisions());
+    TRY_ASSIGN(auto const kept, pairing.store->doubts());
+    for (auto const& [exchange, doubt] : kept) {
+      // In the checkpoint already, or of a round that this peer has gone back behind.
+      bool const in_it = doubt.applied && *doubt.applied <= round_now;
+      if (in_it || exchange.round >= round_now) {
+        TRY(pairing.store->forget_doubt(exchange));
+        continue;
+      }
+      opened.doubts[exchange].sat_out = doubt.sat_out;
+      opened.memory.doubts.insert(exchange);
+    }
+    return opened;
+  };
+  CO_TRY_ASSIGN(auto opened, co_await run_on<Result<Opened>>(doors.heavy, open));
+  pairing.doubts = std::move(opened.doubts);
+  if (!pairing.store->set_aside().empty())
+    problem(Error(Errc::database_corrupt, "set aside as " + pairing.store->set_aside()));
+  auto const& agreed = manifest->manifest;
+  PairSettings settings;
+  settings.run = manifest->run;
+  settings.self = self;
+  settings.model_bytes = layout.elements() * sizeof(float);
+  settings.wait_min = from_seconds(agreed.deadline_s_min);
+  settings.wait_max = from_seconds(agreed.deadline_s_max);
+  pairing.machine =
+      std::make_unique<PairExchange>(settings, round->view(), std::move(opened.memory));
+  host->handle(std::string(mix_protocol),
+               [this](PeerStream stream) { return take_mix(std::move(stream)); });
+  co_return Result<>{};
+}
+
+void Node::State::feed_pair(PairEvent event) {
+  if (pairing.machine == nullptr || stop_requested) return;
+  pairing.events.push_back(std::move(event));
+  if (pairing.feeding) return;  // an action fed it: the loop below comes to it
+  pairing.feeding = true;
+  while (!pairing.events.empty()) {
+    auto const next = std::move(pairing.events.front());
+    pairing.events.pop_front();
+    for (auto const& action : pairing.machine->on(next, doors.clock.now()))
+      std::visit([this](auto const& a) { perform(a); }, action);
+  }
+  pairing.feeding = false;
+}
+
+void Node::State::perform(round_action::Pair const& action) {
+  MixOffer offer;
+  offer.run = manifest->run;
+  offer.round = action.mine.round;
+  offer.tokens = action.mine.tokens;
+  offer.gradients = action.mine.shards;
+  for (auto const& shard : state->parameters) offer.parameters.push_back(shard.ref);
+  feed_pair(
+      pair_event::Ready{std::move(offer), action.inner_took, blobs->counters().fetch_bytes_per_s});
+}
+
+void Node::State::perform(pair_action::Send const& action) {
+  Bytes message;
+  if (auto const* const offer = std::get_if<MixOffer>(&action.message)) {
+    message = sign_mix_offer(*offer, *identity);
+    contribution_hashes[self] = sha256(message);
+  } else {
+    message = sign_mix_answer(std::get<MixAnswer>(action.message), *identity);
+  }
+  auto const [queue, idle] = pairing.outbox.try_emplace(action.to);
+  if (queue->second.size() >= limits::mix_messages_queued_max) queue->second.pop_front();
+  queue->second.push_back(std::move(message));
+  if (idle) tasks.spawn(send_mix(action.to));
+}
+
+Awaitable<> Node::State::send_mix(PeerId to) {
+  while (!pairing.outbox[to].empty()) {
+    Bytes frame;
+    append_frame(frame, pairing.outbox[to].front());
+    pairing.outbox[to].pop_front();
+    auto const deadline = doors.clock.now() + limits::mix_message_deadline;
+    auto writing = write_message(*host, to, std::move(frame));
+    auto const sent = co_await with_deadline(doors.clock, deadline, std::move(writing));
+    if (sent) continue;
+    log_debug("a mix message to {} was not delivered: {}", to.brief(), sent.error().message());
+    pairing.outbox.erase(to);
+    feed_pair(pair_event::PeerLost{to});
+    co_return;
+  }
+  pairing.outbox.erase(to);
+}
+
+Awaitable<> Node::State::take_mix(PeerStream opened) {
+  auto reading = read_message(*opened.stream);
+  auto const deadline = doors.clock.now() + limits::mix_message_deadline;
+  auto const message = co_await with_deadline(doors.clock, deadline, std::move(reading));
+  auto const taken =
+      message ? take_mix_message(opened.peer, *message) : Result<>(tl::unexpected(message.error()));
+  if (!taken) {
+    log_debug("a mix message of {} was refused: {}", opened.peer.brief(), taken.error().message());
+    opened.stream->reset();
+    co_return;
+  }
+  (void)co_await opened.stream->close_write();
+}
+
+Result<> Node::State::take_mix_message(PeerId const& from, ByteView message) {
+  auto addressed = [&](auto const& told) -> Result<> {
+    if (told.signer() != from) return fail(Errc::wrong_peer, "a mix message of somebody else");
+    if (told->to != self) return fail(Errc::wrong_peer, "a mix message to somebody else");
+    return {};
+  };
+  if (auto const offer = verify_mix_offer(message, manifest->run)) {
+    TRY(addressed(*offer));
+    TRY(acceptable(**offer));
+    if ((*offer)->round == round->version().round) contribution_hashes[from] = sha256(message);
+    feed_pair(pair_event::OfferSeen{from, **offer});
+    return {};
+  }
+  TRY_ASSIGN(auto const answer, verify_mix_answer(message, manifest->run));
+  TRY(addressed(answer));
+  feed_pair(pair_event::AnswerSeen{from, *answer});
+  return {};
+}
+
+Result<> Node::State::acceptable(MixOffer const& offer) const {
+  auto const shards = manifest->manifest.shards;
+  for (auto const* refs : {&offer.parameters, &offer.gradients}) {
+    if (refs->size() != shards)
+      return fail(Errc::schema_mismatch, "an offer of another number of shards");
+    for (std::uint32_t i = 0; i < shards; ++i)
+      if ((*refs)[i].bytes != shard_range(layout.elements(), shards, i).count * sizeof(float))
+        return fail(Errc::schema_mismatch, "an offer with a shard of another size");
+  }
+  return {};
+}
+
+void Node::State::perform(pair_action::Pull const& action) { tasks.spawn(pull_side(action)); }
+
+Awaitable<> Node::State::pull_side(pair_action::Pull action) {
+  auto pulled = co_await fetch_side(action);
+  std::string failure;
+  if (pulled)
+    pairing.sides[action.exchange] = std::move(*pulled);
+  else
+    failure = pulled.error().message();
+  feed_pair(pair_event::Pulled{action.exchange, std::move(failure)});
+}
+
+Awaitable<Result<Node::State::PulledSide>> Node::State::fetch_side(pair_action::Pull action) {
+  PulledSide pulled;
+  pulled.tokens = action.theirs.tokens;
+  std::vector<PeerId> const holders{action.exchange.partner};
+  for (auto const& ref : action.theirs.parameters) {
+    CO_TRY_ASSIGN(auto const got, co_await blobs->fetch(ref, holders, action.deadline));
+    pulled.side.parameters.push_back(got.blob);
+  }
+  for (auto const& ref : action.theirs.gradients) {
+    CO_TRY_ASSIGN(auto const got, co_await blobs->fetch(ref, holders, action.deadline));
+    pulled.side.gradients.push_back(got.blob);
+  }
+  auto check = [this, &pulled](std::stop_token) {
+    return check_side(pulled.side, layout.elements());
+  };
+  CO_TRY_ASSIGN(pulled.norm, co_await run_on<Result<double>>(doors.heavy, check));
+  co_return pulled;
+}
+
+void Node::State::perform(pair_action::Decide const& action) { tasks.spawn(decide(action)); }
+
+Awaitable<> Node::State::decide(pair_action::Decide action) {
+  auto write = [this, &action](std::stop_token) { return pairing.store->decide(action.exchange); };
+  auto const decided = co_await run_on<Result<>>(doors.heavy, write);
+  feed_pair(pair_event::Decided{action.exchange, decided ? "" : decided.error().message()});
+}
+
+void Node::State::perform(pair_action::Closed const& action) {
+  round_event::PairClosed closed{action};
+  if (action.partner) {
+    auto const& pulled = pairing.sides.at({action.round, *action.partner});
+    closed.partner_tokens = pulled.tokens;
+    closed.partner_norm = static_cast<float>(pulled.norm);
+  }
+  feed(std::move(closed));
+}
+
+void Node::State::perform(pair_action::Settled const& action) {
+  log_info("the exchange of round {} with {} was {}", action.exchange.round,
+           action.exchange.partner.brief(), action.committed ? "committed" : "given up");
+  pairing.settled[action.exchange] = action.committed;
+  if (finished) tasks.spawn(settle_at_the_end());
+}
+
+}  // namespace grapevine

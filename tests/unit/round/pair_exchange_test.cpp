@@ -1,0 +1,224 @@
+#include "grapevine/round/pair_exchange.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "unit/round/pair_world.hpp"
+
+using namespace grapevine;
+using grapevine::test::PairWorld;
+
+namespace {
+
+bool is_verdict(pair_action::Send const& sent, MixVerdict verdict) {
+  auto const* const answer = std::get_if<MixAnswer>(&sent.message);
+  return answer != nullptr && answer->verdict == verdict;
+}
+
+}  // namespace
+
+TEST_CASE("one peer alone takes its own steps, exactly") {
+  PairWorld world(1, 1, 10);
+  world.start_all();
+  REQUIRE(world.run(1h, [&] { return world.at_rest(); }));
+  CHECK(world[0].applied.size() == 10);
+  CHECK(world[0].model.z == world[0].alone.z);
+  CHECK(world[0].model.v == world[0].alone.v);
+}
+
+TEST_CASE("with full views everybody finds a partner, but for one of an odd number") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    std::size_t const count = 2 + seed % 9;
+    PairWorld world(count, seed, 8);
+    world.start_all();
+    REQUIRE(world.run(1h, [&] { return world.at_rest(); }));
+    for (std::uint64_t round = 0; round < 8; ++round)
+      CHECK(world.matched_in(round) == count / 2 * 2);
+    CHECK(world.one_sided() == 0);
+    CHECK(world.sum_error() < 1e-12);
+  }
+}
+
+TEST_CASE("partners change from round to round") {
+  PairWorld world(6, 4, 20);
+  world.start_all();
+  REQUIRE(world.run(1h, [&] { return world.at_rest(); }));
+  std::set<PeerId> partners;
+  for (auto const& [round, apply] : world[0].applied)
+    if (apply.pair->partner) partners.insert(*apply.pair->partner);
+  CHECK(partners.size() == 5);
+}
+
+TEST_CASE("with stale views and failures at least nine of ten still exchange") {
+  std::size_t matched = 0, possible = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    std::size_t const count = 6 + seed % 7;
+    PairWorld world(count, seed, 12);
+    world.beacon_loss = 0.2;
+    world.pull_failure = 0.02;
+    world.latency_max = 150ms;
+    // A fifth of the peers is never heard of by a given other.
+    world.sees = [seed](std::size_t a, std::size_t b) {
+      return SeededRandom(seed * 1000 + a * 31 + b).below(5) > 0;
+    };
+    auto const victim = world.random().below(count);
+    auto const when = Duration(world.random().below(10'000'000'000));
+    world.later(when, [&world, victim] { world.kill(victim); });
+    world.start_all();
+    REQUIRE(world.run(1h, [&] { return world.all_finished(); }));
+    for (std::uint64_t round = 0; round < 12; ++round) {
+      matched += world.matched_in(round);
+      std::size_t there = 0;
+      for (std::size_t i = 0; i < count; ++i) there += world[i].applied.contains(round) ? 1 : 0;
+      possible += there / 2 * 2;
+    }
+    CHECK(world.one_sided() == 0);
+  }
+  MESSAGE("matched " << matched << " of " << possible);
+  CHECK(matched * 10 >= possible * 9);
+}
+
+TEST_CASE("whatever is lost or comes out of order, nothing is one-sided and the sum stays") {
+  std::size_t exchanges = 0, compared = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    CAPTURE(seed);
+    PairWorld world(2 + seed % 6, seed, 6);
+    world.reorders = true;
+    world.latency_max = 800ms;
+    world.message_loss = 0.15;
+    world.pull_failure = 0.1;
+    world.beacon_loss = 0.1;
+    world.start_all();
+    REQUIRE(world.run(2h, [&] { return world.at_rest(); }));
+    exchanges += world.exchanges();
+    // Who falls far behind takes another's state, and with it what that one has exchanged.
+    if (world.syncs() > 0) continue;
+    ++compared;
+    CHECK(world.one_sided() == 0);
+    CHECK(world.sum_error() < 1e-12);
+  }
+  MESSAGE(exchanges << " exchanges, " << compared << " runs compared");
+  CHECK(exchanges > 600);
+  CHECK(compared > 75);
+}
+
+TEST_CASE("peers that die leave nobody waiting and nothing one-sided among the living") {
+  CHECK(rc::check("random deaths", [] {
+    auto const seed = *rc::gen::arbitrary<std::uint64_t>();
+    auto const count = *rc::gen::inRange<std::size_t>(2, 9);
+    PairWorld world(count, seed, 8);
+    world.start_all();
+    for (int n = 0; n < 2; ++n) {
+      auto const victim = world.random().below(count);
+      auto const when = Duration(world.random().below(12'000'000'000));
+      world.later(when, [&world, victim] {
+        if (world[victim].alive) world.kill(victim);
+      });
+    }
+    RC_ASSERT(world.run(1h, [&] { return world.all_finished(); }));
+    RC_ASSERT(world.one_sided() == 0);
+  }));
+}
+
+TEST_CASE("a lost commit is learnt later, and the sum is what it would have been") {
+  for (bool const restarts : {false, true}) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      CAPTURE(restarts);
+      CAPTURE(seed);
+      PairWorld world(2 + seed % 5, seed, 12);
+      // Rounds as long as a doubt lasts, so that nobody falls far behind and takes another's state.
+      for (std::size_t i = 0; i < world.size(); ++i) world[i].step_time = 300ms;
+      // The first round's commits are never heard, for as long as half of the run.
+      world.loses = [&world](pair_action::Send const& sent) {
+        if (!is_verdict(sent, MixVerdict::commit) || world.now() > Instant{} + 40s) return false;
+        return std::get<MixAnswer>(sent.message).round == 0;
+      };
+      world.start_all();
+      auto in_doubt = [&] {
+        for (std::size_t i = 0; i < world.size(); ++i)
+          if (!world[i].doubts.empty()) return true;
+        return false;
+      };
+      REQUIRE(world.run(1h, in_doubt));
+      CHECK(world.sum_error() > 1e-6);
+      if (restarts)
+        for (std::size_t i = 0; i < world.size(); ++i)
+          if (!world[i].doubts.empty()) world.restart(i);
+      REQUIRE(world.run(1h, [&] { return world.at_rest(); }));
+      CHECK(world.syncs() == 0);
+      CHECK(world.one_sided() == 0);
+      CHECK(world.sum_error() < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("who announces and does not serve is named, and the other goes on") {
+  PairWorld world(2, 3, 4);
+  world[1].serves = false;
+  world.start_all();
+  REQUIRE(world.run(1h, [&] { return world.at_rest(); }));
+  CHECK(world.exchanges() == 0);
+  for (auto const& [round, apply] : world[0].applied) {
+    REQUIRE(apply.missing.size() == 1);
+    CHECK(apply.missing[0].peer == world.id(1));
+  }
+}
+
+TEST_CASE("a peer that fell behind is in step again after a round") {
+  PairWorld world(4, 6, 30);
+  world.start_all();
+  world.later(5s, [&] { world[2].step_time = 300ms; });
+  world.later(20s, [&] { world[2].step_time = 50ms; });
+  REQUIRE(world.run(1h, [&] { return world.at_rest(); }));
+  CHECK(world[2].applied.rbegin()->second.inputs.size() == 2);
+  CHECK(world.matched_in(29) == 4);
+}
+
+TEST_CASE("without mixing everybody is alone and says nothing") {
+  RoundSettings settings;
+  settings.mix = MixPattern::none;
+  settings.self = test::peer_number(1);
+  settings.rounds = 2;
+  settings.wait_max = 10s;
+  settings.beacon_ttl = 10s;
+  Round round(settings);
+  Instant const now{};
+  auto actions = round.on(round_event::Start{}, now);
+  Beacon beacon;
+  beacon.sequence = 1;
+  beacon.round = 0;
+  beacon.state = PeerState::training;
+  beacon.state_hash = sha256(as_bytes("another"));
+  CHECK(round.on(round_event::BeaconSeen{test::peer_number(2), beacon}, now + 5s).empty());
+  actions = round.on(round_event::InnerDone{1, 1s}, now + 5s);
+  REQUIRE(std::holds_alternative<round_action::Prepare>(actions.at(0)));
+  Contribution mine;
+  mine.shards = {test::blob_named("mine")};
+  mine.tokens = 7;
+  actions = round.on(round_event::Prepared{mine}, now + 5s);
+  auto const* const apply = std::get_if<round_action::Apply>(&actions.back());
+  REQUIRE(apply != nullptr);
+  CHECK(apply->results == std::vector<std::optional<BlobRef>>{mine.shards[0]});
+  REQUIRE(apply->inputs.size() == 1);
+  CHECK(apply->inputs[0].tokens == 7);
+  CHECK(apply->missing.empty());
+}
+
+TEST_CASE("a trainer that fails sits the round out") {
+  RoundSettings settings;
+  settings.mix = MixPattern::pair;
+  settings.self = test::peer_number(1);
+  settings.shards = 2;
+  settings.wait_max = 10s;
+  settings.beacon_ttl = 10s;
+  Round round(settings);
+  (void)round.on(round_event::Start{}, Instant{});
+  auto const actions = round.on(round_event::InnerFailed{}, Instant{});
+  auto const* const apply = std::get_if<round_action::Apply>(&actions.back());
+  REQUIRE(apply != nullptr);
+  CHECK(apply->results == std::vector<std::optional<BlobRef>>(2));
+  CHECK_FALSE(apply->pair->partner.has_value());
+  CHECK(apply->inputs.empty());
+}
