@@ -207,6 +207,7 @@ Awaitable<> Node::State::shut_down() {
     stop_requested = true;
     send_beacon();
   }
+  closing = true;
   tasks.cancel();
   co_await tasks.join();
   if (pubsub != nullptr) co_await pubsub->stop();

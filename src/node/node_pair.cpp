@@ -81,7 +81,7 @@ Awaitable<Result<>> Node::State::start_pairing() {
 }
 
 void Node::State::feed_pair(PairEvent event) {
-  if (pairing.machine == nullptr || stop_requested) return;
+  if (pairing.machine == nullptr || closing) return;
   pairing.events.push_back(std::move(event));
   if (pairing.feeding) return;  // an action fed it: the loop below comes to it
   pairing.feeding = true;

@@ -23,6 +23,7 @@ double smoothed(double before, double now) {
 }  // namespace
 
 void Node::State::feed(RoundEvent event) {
+  if (closing) return;  // tasks have been told to end: none may be started any more
   events.push_back(std::move(event));
   if (feeding) return;  // an action fed it: the loop below comes to it
   feeding = true;

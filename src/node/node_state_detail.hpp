@@ -146,6 +146,7 @@ struct Node::State {
   Gate stop_gate;
   bool stop_requested = false;
   bool finished = false;
+  bool closing = false;
 
   std::optional<Identity> identity;
   PeerId self;
