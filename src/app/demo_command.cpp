@@ -23,8 +23,8 @@ namespace grapevine {
 namespace {
 
 // Rounds short enough that a swarm shows what it is within two minutes on two cores.
-constexpr std::uint32_t inner_steps = 16;
-constexpr std::uint32_t batch = 8;
+constexpr std::uint32_t inner_steps = 140;
+constexpr std::uint32_t batch = 4;
 constexpr long tick_ms = 400;
 constexpr Duration start_patience = 60s;
 constexpr Duration stall_max = 120s;  // nobody makes a step for so long: the demo has failed
@@ -75,6 +75,8 @@ class Demo {
         {"model", {{"preset", options_.preset}}},
         {"inner_steps", inner_steps},
         {"rounds", options_.rounds},
+        // Few outer steps: little momentum, or the first gradients are followed for too long.
+        {"outer", {{"lr", 0.8}, {"momentum", 0.5}}},
         {"inner",
          {{"batch", batch},
           {"lr", 3e-3},
@@ -182,7 +184,7 @@ class Demo {
   }
 
   Result<> judge(DemoOutcome& outcome) {
-    if (!outcome.survivors_finished) return {};
+    if (!outcome.all_finished()) return {};
     TRY_ASSIGN(auto const alone, alone_.front().summary());
     return judge_models(outcome, alone.checkpoint, shares_);
   }

@@ -58,21 +58,20 @@ std::string for_terminal(std::string const& text) {
 
 DemoOutcome gather_outcome(DemoOptions const& options, std::vector<DemoPeer>& peers) {
   DemoOutcome outcome;
-  outcome.survivors_finished = true;
-  double first = 0, last = 0;
+  double last = 0;
   for (auto& peer : peers) {
+    outcome.loss_first = std::max(outcome.loss_first, peer.first_loss());
     if (peer.killed()) {
       outcome.bytes_sent += peer.figures().bytes_sent;
       outcome.bytes_received += peer.figures().bytes_received;
       continue;
     }
+    ++outcome.survivors;
     auto const summary = peer.summary();
     if (!summary || peer.exit_code() != 0 || summary->rounds < options.rounds ||
-        !summary->loss_first || !summary->loss_last) {
-      outcome.survivors_finished = false;
+        !summary->loss_last)
       continue;
-    }
-    first += *summary->loss_first;
+    ++outcome.survivors_finished;
     last += *summary->loss_last;
     outcome.tokens_total += summary->tokens_total;
     outcome.bytes_sent += summary->bytes_sent;
@@ -80,7 +79,6 @@ DemoOutcome gather_outcome(DemoOptions const& options, std::vector<DemoPeer>& pe
     outcome.peers.push_back(*summary);
   }
   if (outcome.peers.empty()) return outcome;
-  outcome.loss_first = first / static_cast<double>(outcome.peers.size());
   outcome.loss_last = last / static_cast<double>(outcome.peers.size());
   outcome.checkpoint = outcome.peers.front().checkpoint;
   return outcome;
@@ -109,7 +107,7 @@ Result<> judge_models(DemoOutcome& outcome, std::string const& alone_checkpoint,
 
 std::string outcome_text(DemoOutcome const& outcome) {
   auto text = fmt::format(
-      "\nTraining loss fell from {:.3f} in the first round to {:.3f} in the last.\n"
+      "\nTraining loss fell from {:.3f} at the start to {:.3f} in the last round.\n"
       "On held-out text of all peers: {:.3f} trained together, {:.3f} trained alone for as long.\n"
       "{} tokens, {} sent, {} received, {:.0f} s.\n",
       outcome.loss_first, outcome.loss_last, outcome.eval_loss, outcome.loss_alone,

@@ -11,9 +11,10 @@
 namespace grapevine {
 
 struct DemoOutcome {
-  bool survivors_finished = false;
-  double loss_first = 0;  // training loss of round 1, mean over the peers
-  double loss_last = 0;   // of the last round
+  std::uint32_t survivors = 0;
+  std::uint32_t survivors_finished = 0;  // every round
+  double loss_first = 0;                 // the first training loss that any peer showed
+  double loss_last = 0;                  // of the last round, mean over the survivors
   double loss_alone = 0;  // of a peer that trained alone, on the held-out text of all shares
   double eval_loss = 0;   // of the swarm's model, on the same text
   std::uint64_t tokens_total = 0;
@@ -24,7 +25,10 @@ struct DemoOutcome {
   std::string checkpoint;
   std::vector<DemoSummary> peers;  // the survivors
 
-  [[nodiscard]] bool success() const { return survivors_finished && loss_last < loss_first; }
+  [[nodiscard]] bool all_finished() const {
+    return survivors > 0 && survivors_finished == survivors;
+  }
+  [[nodiscard]] bool success() const { return all_finished() && loss_last < loss_first; }
 };
 
 // The survivors' figures. A survivor that left no summary or other than all rounds did not finish.

@@ -81,6 +81,7 @@ void DemoPeer::refresh() {
   if (!answer || answer->status != 200) return;
   try {
     figures_ = figures_of(Json::parse(answer->body));
+    if (first_loss_ == 0) first_loss_ = figures_.loss;
   } catch (Json::exception const&) {
     // A page cut short by the peer's end: the figures before it are the newest.
   }

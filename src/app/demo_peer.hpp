@@ -50,6 +50,8 @@ class DemoPeer {
 
   [[nodiscard]] std::string const& name() const { return name_; }
   [[nodiscard]] DemoFigures const& figures() const { return figures_; }
+  // The first training loss its page showed; 0 before.
+  [[nodiscard]] double first_loss() const { return first_loss_; }
   [[nodiscard]] std::optional<int> exit_code() { return process_.exit_code(); }
   [[nodiscard]] bool killed() const { return killed_; }
   [[nodiscard]] Result<DemoSummary> summary() const;
@@ -66,6 +68,7 @@ class DemoPeer {
   std::string base_;
   ChildProcess process_;
   DemoFigures figures_;
+  double first_loss_ = 0;
   std::optional<Endpoint> status_;
   bool killed_ = false;
 };
