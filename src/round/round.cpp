@@ -59,9 +59,6 @@ void Round::go_on_together() {
   if (phase_ == RoundPhase::training || phase_ == RoundPhase::collecting) look_around();
   if (phase_ == RoundPhase::finished) heal();  // the last round can leave two minds too
   if (phase_ == RoundPhase::syncing) retry_sync();
-  if (phase_ == RoundPhase::training && !provisional_)
-    for (std::uint32_t i = 0; i < settings_.shards; ++i)
-      if (rank_in(i) == 0) want_inputs(i);  // early contributions travel while we still train
   if (phase_ == RoundPhase::collecting) collect();
 }
 
@@ -104,6 +101,10 @@ void Round::handle(round_event::ContributionSeen const& event) {
   auto& contributions = book_of(contribution.round).contributions;
   if (contributions.size() < limits::round_peers_max)
     contributions.emplace(event.peer, contribution);  // the first counts
+  if (phase_ != RoundPhase::training || provisional_ || contribution.round != version_.round)
+    return;
+  for (std::uint32_t i = 0; i < settings_.shards; ++i)
+    if (rank_in(i) == 0) want_inputs(i);  // early contributions travel while we still train
 }
 
 void Round::handle(round_event::ResultSeen const& event) {

@@ -63,7 +63,11 @@ function(grapevine_unit_tests MODULE)
   target_link_libraries(unit_${MODULE} PRIVATE grapevine_${MODULE} ${ARG_LIBRARIES} rapidcheck)
   target_include_directories(unit_${MODULE} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   add_test(NAME unit_${MODULE} COMMAND unit_${MODULE})
-  set_tests_properties(unit_${MODULE} PROPERTIES LABELS unit TIMEOUT 120 SKIP_RETURN_CODE 77)
+  set(timeout 120)
+  if(GRAPEVINE_SANITIZE)
+    set(timeout 900)
+  endif()
+  set_tests_properties(unit_${MODULE} PROPERTIES LABELS unit TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
 endfunction()
 
 # grapevine_fuzz(NAME SOURCE [LIBRARIES target…]): program fuzz_NAME from a source that defines

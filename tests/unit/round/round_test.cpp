@@ -3,7 +3,6 @@
 #include "unit/round/round_world.hpp"
 
 #include <doctest/doctest.h>
-#include <rapidcheck.h>
 
 using namespace grapevine;
 using grapevine::test::peer_number;
@@ -38,7 +37,7 @@ TEST_CASE("peers that lose nobody agree on every round and miss nobody") {
 }
 
 TEST_CASE("a peer that dies is named as missing and the others finish together") {
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     RoundWorld world(4, seed, 12);
     world.start_all();
@@ -160,9 +159,9 @@ TEST_CASE("a peer that leaves moves only its own shards") {
 }
 
 TEST_CASE("whatever happens, survivors finish and agree") {
-  CHECK(rc::check("random deaths and cuts", [] {
-    auto const seed = *rc::gen::arbitrary<std::uint64_t>();
-    auto const count = *rc::gen::inRange<std::size_t>(2, 8);
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    std::size_t const count = 2 + seed % 6;
     RoundWorld world(count, seed, 15);
     SeededRandom random(seed);
     std::set<std::pair<std::size_t, std::size_t>> cut;
@@ -179,6 +178,6 @@ TEST_CASE("whatever happens, survivors finish and agree") {
     auto const victim = random.below(count);
     if (count > 2)
       world.later(Duration(random.below(8'000'000'000)), [&, victim] { world.kill(victim); });
-    RC_ASSERT(world.run(2h, [&] { return world.all_finished(); }));
-  }));
+    CHECK(world.run(2h, [&] { return world.all_finished() && world.versions().size() == 1; }));
+  }
 }
