@@ -23,7 +23,7 @@ namespace grapevine {
 namespace {
 
 // Rounds short enough that a swarm shows what it is within two minutes on two cores.
-constexpr std::uint32_t inner_steps = 140;
+constexpr std::uint32_t inner_steps = 120;
 constexpr std::uint32_t batch = 4;
 constexpr long tick_ms = 400;
 constexpr Duration start_patience = 60s;
@@ -80,7 +80,7 @@ class Demo {
         {"inner",
          {{"batch", batch},
           {"lr", 3e-3},
-          {"lr_final", 3e-4},
+          {"lr_final", 1.2e-3},
           {"warmup_steps", 10},
           {"schedule_steps", std::max<std::uint64_t>(options_.rounds * inner_steps, 100)}}}};
     std::ofstream file(options_.home + "/run.json");

@@ -77,7 +77,7 @@ Outcome run(std::uint64_t seed) {
   options.seed = seed;
   Swarm swarm(options);
   SeededRandom random(seed);
-  auto const victim = 1 + random.below(options.peers - 1);
+  auto const victim = random.below(options.peers);  // the bootstrap peer too
   auto const crash_at = from_seconds(5 + 90 * random.unit());
   auto const restart_after = from_seconds(0.5 + 10 * random.unit());
   auto const cut_one = random.below(options.peers);

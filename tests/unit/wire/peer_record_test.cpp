@@ -59,6 +59,16 @@ TEST_CASE("the domain of the RFC text is read too, others are not") {
         Errc::bad_signature);
 }
 
+TEST_CASE("a relay voucher in the same envelope has the published bytes") {
+  auto const payload = unhex("0a26" + hex_a + "1226" + hex_b + "1890fecfaa06");
+  auto const voucher = envelope("libp2p-relay-rsvp", "\x03\x02", payload, key_a);
+  CHECK(payload.size() == 86);
+  CHECK(voucher.size() == 196);
+  CHECK(to_hex(voucher).ends_with(
+      "2a405c5b0581ed3d53ce04c01a3f8616e782582bcacf4f7818e7328a200e78f5559e"
+      "cd7a1bd4b0c0936ceb54de2baca3b281ded9b6b0a78c119519898ba5248b8e03"));
+}
+
 TEST_CASE("nobody can speak for another peer") {
   CHECK(error_of(envelope("libp2p-peer-record", "\x03\x01", unhex(payload_hex), key_b)) ==
         Errc::wrong_peer);
