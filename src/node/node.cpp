@@ -140,8 +140,12 @@ Awaitable<Result<>> Node::State::first_state() {
     CO_TRY(co_await start_pairing());
   }
   bool const alone = options.bootstrap.empty() && host->peers().empty();
-  Instant const patience =
-      doors.clock.now() + (state ? (alone ? Duration{} : look_around_time) : first_beacon_patience);
+  // Who has nothing waits for somebody who has; but the run's creator may be the one all wait for.
+  bool const creator = manifest->creator == identity->public_key();
+  Duration const patience_time = state && alone     ? Duration{}
+                                 : state || creator ? look_around_time
+                                                    : first_beacon_patience;
+  Instant const patience = doors.clock.now() + patience_time;
   while (!stop_requested && doors.clock.now() < patience) {
     auto const newest = round->view().newest();
     if (newest && (!state || newest->round >= state->round)) break;
@@ -151,7 +155,10 @@ Awaitable<Result<>> Node::State::first_state() {
   while (!stop_requested) {
     auto const newest = round->view().newest();
     if (state && (!newest || newest->round <= state->round)) break;
-    if (!newest) co_return fail(Errc::no_holder, "no peer of the run has a state to give");
+    if (!newest) {
+      CO_TRY(co_await initial_state());
+      break;
+    }
     auto pulled = co_await pull_state(*newest, round->view().holders(*newest));
     if (pulled) {
       CO_TRY(co_await adopt_state(*pulled));
@@ -165,6 +172,23 @@ Awaitable<Result<>> Node::State::first_state() {
   }
   if (!stop_requested) feed(round_event::Start{{state->round, state->hash()}, provisional});
   co_return Result<>{};
+}
+
+// Nobody has a state to give: the run begins again from the one its manifest names, which every
+// trainer makes from the run's seed.
+Awaitable<Result<>> Node::State::initial_state() {
+  auto make = [this](std::stop_token) {
+    std::vector<float> parameters(layout.elements());
+    trainer->read(parameters);
+    return make_state(Hash{}, 0, manifest->manifest.shards, parameters, {});
+  };
+  auto const initial = co_await run_on<ModelStatePtr>(doors.train, make);
+  if (initial->hash() != manifest->manifest.initial_state)
+    co_return fail(Errc::no_holder,
+                   "no peer of the run has a state to give, and this one's "
+                   "trainer begins from another than the run's");
+  CO_TRY(co_await adopt_state(initial));
+  co_return co_await set_trainer(initial, false);
 }
 
 // Others are well into the round this peer would begin: it trains with weight zero until the next.

@@ -42,6 +42,7 @@ struct Node::State {
   Awaitable<Result<>> open_home();
   Awaitable<Result<>> make_trainer();
   Awaitable<Result<>> first_state();
+  Awaitable<Result<>> initial_state();
   [[nodiscard]] bool round_is_under_way() const;
   Awaitable<> take_part();
   Awaitable<> shut_down();
