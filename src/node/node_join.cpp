@@ -15,6 +15,10 @@ constexpr Duration discover_patience = 20s;
 constexpr Duration bootstrap_patience = 45s;
 constexpr Duration bootstrap_pause = 2s;
 constexpr std::size_t connections_wanted = 12;
+constexpr Duration connect_pause = 2s;
+constexpr std::uint64_t bootstrap_turns = 8;  // of that pause
+constexpr Duration first_remember = 3s;
+constexpr Duration remember_pause = 10s;
 
 std::optional<std::string> run_of_topic(std::string_view topic) {
   if (!topic.starts_with(topic_prefix) || !topic.ends_with(topic_suffix)) return std::nullopt;
@@ -96,6 +100,7 @@ Awaitable<Result<>> Node::State::dial_bootstrap() {
     bool refused = true;
     for (auto const& address : options.bootstrap) {
       auto const dialled = co_await host->dial(address);
+      if (dialled) bootstrap_peers[address] = *dialled;
       if (dialled) co_return Result<>{};
       if (dialled.error().errc() == Errc::wrong_peer) co_return tl::unexpected(dialled.error());
       refused &= dialled.error().errc() == Errc::refused;
@@ -147,10 +152,22 @@ Awaitable<Result<>> Node::State::adopt(SignedManifest found) {
   co_return Result<>{};
 }
 
+Awaitable<> Node::State::dial_missing_bootstrap() {
+  for (auto const& address : options.bootstrap) {
+    auto const known = bootstrap_peers.find(address);
+    if (known != bootstrap_peers.end() && host->connected(known->second)) continue;
+    auto const dialled = co_await host->dial(address);
+    if (dialled) bootstrap_peers[address] = *dialled;
+  }
+}
+
 // Holds a handful of connections: the bootstrap peers while nobody else is known, then whoever the
 // beacons name.
 Awaitable<> Node::State::keep_connected() {
-  while (true) {
+  for (std::uint64_t turn = 0;; ++turn) {
+    // Now and then even when others are there: a bootstrap peer that came back alone would not find
+    // us, and the swarm would go on in two parts.
+    if (host->peers().empty() || turn % bootstrap_turns == 0) co_await dial_missing_bootstrap();
     std::set<PeerId> const connected = [this] {
       auto const peers = host->peers();
       return std::set<PeerId>(peers.begin(), peers.end());
@@ -160,7 +177,6 @@ Awaitable<> Node::State::keep_connected() {
       for (auto const& [peer, view] : round->view().peers())
         if (!connected.contains(peer)) candidates.push_back(peer);
       if (connected.empty()) {
-        for (auto const& address : options.bootstrap) (void)co_await host->dial(address);
         auto recent = [this](std::stop_token) { return peer_store->recent(connections_wanted); };
         auto const known =
             co_await run_on<Result<std::vector<PeerStore::Known>>>(doors.heavy, recent);
@@ -172,13 +188,13 @@ Awaitable<> Node::State::keep_connected() {
       for (auto const& peer : candidates)
         if (peer != self) (void)co_await host->connect(peer);
     }
-    co_await doors.clock.sleep_for(2s);
+    co_await doors.clock.sleep_for(connect_pause);
   }
 }
 
 Awaitable<> Node::State::remember_peers() {
-  while (true) {
-    co_await doors.clock.sleep_for(10s);
+  for (Duration pause = first_remember;; pause = remember_pause) {
+    co_await doors.clock.sleep_for(pause);
     std::vector<PeerStore::Known> known;
     for (auto const& [peer, view] : round->view().peers())
       if (!view.beacon.addresses.empty()) known.push_back({peer, view.beacon.addresses});

@@ -57,6 +57,7 @@ struct Node::State {
   Awaitable<Result<std::string>> discover_run();
   Awaitable<Result<>> adopt(SignedManifest found);
   Awaitable<> keep_connected();
+  Awaitable<> dial_missing_bootstrap();
   Awaitable<> remember_peers();
 
   // node_gossip.cpp
@@ -158,6 +159,7 @@ struct Node::State {
   std::unique_ptr<PubSub> pubsub;
   std::unique_ptr<BlobExchange> blobs;
   std::uint64_t beacon_sequence = 0;
+  std::map<Multiaddr, PeerId> bootstrap_peers;  // who answered where
 
   std::optional<SignedManifest> manifest;
   std::unique_ptr<Trainer> trainer;  // train worker
