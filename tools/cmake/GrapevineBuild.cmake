@@ -22,8 +22,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # The stable_sort of libstdc++ 12 uses a function it has itself marked as deprecated.
-  target_compile_options(grapevine_flags INTERFACE -Wno-deprecated-declarations)
+  # Shadowing is held by g++; clang's idea of it includes names of nested types. And
+  # the stable_sort of libstdc++ 12 uses a function it has itself marked as deprecated.
+  target_compile_options(grapevine_flags INTERFACE -Wno-deprecated-declarations -Wno-shadow)
 endif()
 target_compile_definitions(grapevine_flags INTERFACE
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION GRAPEVINE_VERSION="${PROJECT_VERSION}")
