@@ -76,17 +76,20 @@ Awaitable<> Host::State::take_push(PeerStream stream) {
   (void)co_await stream.stream->close_write();
 }
 
-// js closes streams that come in the first instant of a connection: one more try, a second later.
 Awaitable<> Host::State::identify_new(PeerId peer) {
-  auto const first = co_await identify(peer);
-  if (first || !connected(peer)) co_return;
-  co_await doors.clock.sleep_for(limits::identify_retry_after);
-  if (!connected(peer)) co_return;
-  auto const second = co_await identify(peer);
-  if (!second) log_debug("identify of {}: {}", peer.text(), second.error().message());
+  auto const told = co_await identify(peer);
+  if (!told) log_debug("identify of {}: {}", peer.text(), told.error().message());
 }
 
+// js closes streams that come in the first instant of a connection: one more try, a second later.
 Awaitable<Result<IdentifyInfo>> Host::State::identify(PeerId peer) {
+  auto told = co_await ask_identify(peer);
+  if (told || !connected(peer)) co_return told;
+  co_await doors.clock.sleep_for(limits::identify_retry_after);
+  co_return co_await ask_identify(peer);
+}
+
+Awaitable<Result<IdentifyInfo>> Host::State::ask_identify(PeerId peer) {
   std::vector<std::string> const protocols(1, std::string(identify::protocol));
   CO_TRY_ASSIGN(auto stream, co_await open_stream(peer, protocols));
   auto reading = read_messages(*stream.stream);

@@ -103,6 +103,7 @@ struct Host::State {
   Awaitable<> take_push(PeerStream stream);
   Awaitable<> identify_new(PeerId peer);
   Awaitable<Result<IdentifyInfo>> identify(PeerId peer);
+  Awaitable<Result<IdentifyInfo>> ask_identify(PeerId peer);
   Awaitable<> push_loop();
   Awaitable<> push_to(PeerId peer);
   void want_push();

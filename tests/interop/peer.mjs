@@ -37,7 +37,7 @@ const node = await createLibp2p({
   services: {
     identify: identify(),
     identifyPush: identifyPush(),
-    ping: ping(),
+    ping: ping({ maxOutboundStreams: 16 }),
     pubsub: gossipsub({ globalSignaturePolicy: 'StrictSign', msgIdFn: messageId }),
   },
 });
