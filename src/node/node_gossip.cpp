@@ -47,7 +47,10 @@ Verdict Node::State::take_announcement(GossipMessage const& message) {
     return Verdict::reject;
   }
   if (auto const* const contribution = std::get_if<Contribution>(&**announcement)) {
-    contribution_hashes[announcement->signer()] = sha256(message.data);
+    // The first of this round, as the machine takes it; bounded, whoever signs.
+    if (contribution->round == round->version().round &&
+        contribution_hashes.size() < limits::round_peers_max)
+      contribution_hashes.emplace(announcement->signer(), sha256(message.data));
     feed(round_event::ContributionSeen{announcement->signer(), *contribution});
   } else {
     feed(round_event::ResultSeen{announcement->signer(), std::get<ShardResult>(**announcement)});
