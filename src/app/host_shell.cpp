@@ -65,6 +65,7 @@ Awaitable<> HostShell::run(bool serve) {
 }
 
 Awaitable<> HostShell::leave() {
+  for (auto& newcomer : newcomers_) co_await newcomer.stop();
   co_await pubsub_.stop();
   co_await host_.stop();
 }

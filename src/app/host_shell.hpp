@@ -7,6 +7,7 @@
 #include "grapevine/net/pubsub.hpp"
 #include "grapevine/runtime/gate.hpp"
 
+#include <list>
 #include <nlohmann/json_fwd.hpp>
 
 #include <functional>
@@ -74,6 +75,7 @@ class HostShell {
   PubSub pubsub_;
   bool stopping_ = false;
   Gate stop_asked_;
+  std::list<Host> newcomers_;  // of handshakes; a command that is cut short leaves its own behind
   TaskGroup running_;
 };
 

@@ -197,10 +197,12 @@ Awaitable<HostShell::Outcome> HostShell::handshakes(std::vector<std::string> wor
   CO_TRY_ASSIGN(auto const count, number(words[1]));
   auto const begun = doors_.clock.now();
   for (std::uint64_t i = 0; i < count; ++i) {
-    Host newcomer(doors_, Identity::generate(doors_.random), {});
-    CO_TRY(newcomer.start());
-    auto const met = co_await newcomer.dial(address);
-    co_await newcomer.stop();
+    auto const newcomer = newcomers_.emplace(newcomers_.end(), doors_,
+                                             Identity::generate(doors_.random), HostOptions{});
+    CO_TRY(newcomer->start());
+    auto const met = co_await newcomer->dial(address);
+    co_await newcomer->stop();
+    newcomers_.erase(newcomer);
     CO_TRY(met);
   }
   Fields fields;
