@@ -74,6 +74,8 @@ DemoOutcome gather_outcome(DemoOptions const& options, std::vector<DemoPeer>& pe
     ++outcome.survivors_finished;
     last += *summary->loss_last;
     outcome.tokens_total += summary->tokens_total;
+    outcome.cpu_train_s += peer.figures().cpu_train_s;
+    outcome.cpu_node_s += peer.figures().cpu_node_s;
     outcome.bytes_sent += summary->bytes_sent;
     outcome.bytes_received += summary->bytes_received;
     outcome.peers.push_back(*summary);
@@ -109,10 +111,11 @@ std::string outcome_text(DemoOutcome const& outcome) {
   auto text = fmt::format(
       "\nTraining loss fell from {:.3f} at the start to {:.3f} in the last round.\n"
       "On held-out text of all peers: {:.3f} trained together, {:.3f} trained alone for as long.\n"
-      "{} tokens, {} sent, {} received, {:.0f} s.\n",
+      "{} tokens, {} sent, {} received, {:.0f} s.\n"
+      "Taking part cost {:.1f} s of processor time beside {:.1f} s of training.\n",
       outcome.loss_first, outcome.loss_last, outcome.eval_loss, outcome.loss_alone,
       outcome.tokens_total, bytes_text(outcome.bytes_sent), bytes_text(outcome.bytes_received),
-      outcome.seconds);
+      outcome.seconds, outcome.cpu_node_s, outcome.cpu_train_s);
   if (!outcome.sample.empty())
     text += fmt::format("\nWhat the model writes by now:\n{}\n", for_terminal(outcome.sample));
   if (!outcome.checkpoint.empty())
@@ -140,6 +143,8 @@ std::string outcome_json(DemoOptions const& options, DemoOutcome const& outcome)
                     {"bytes_sent", outcome.bytes_sent},
                     {"bytes_received", outcome.bytes_received},
                     {"seconds", outcome.seconds},
+                    {"cpu_train_s", outcome.cpu_train_s},
+                    {"cpu_node_s", outcome.cpu_node_s},
                     {"peers_detail", std::move(peers)},
                     {"sample", outcome.sample},
                     {"checkpoint", outcome.checkpoint},

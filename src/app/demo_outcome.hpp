@@ -21,6 +21,8 @@ struct DemoOutcome {
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
   double seconds = 0;
+  double cpu_train_s = 0;  // of the survivors together
+  double cpu_node_s = 0;
   std::string sample;
   std::string checkpoint;
   std::vector<DemoSummary> peers;  // the survivors

@@ -31,6 +31,8 @@ DemoFigures figures_of(Json const& page) {
   figures.participants = round.at("mix2").at("participants").size();
   figures.bytes_sent = network.at("bytes_out").get<std::uint64_t>();
   figures.bytes_received = network.at("bytes_in").get<std::uint64_t>();
+  figures.cpu_train_s = page.at("resources").at("cpu_train_s").get<double>();
+  figures.cpu_node_s = page.at("resources").at("cpu_node_s").get<double>();
   auto const& addrs = page.at("peer").at("addrs");
   if (page.at("run").is_object() && !addrs.empty()) figures.address = addrs[0].get<std::string>();
   return figures;

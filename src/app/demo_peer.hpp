@@ -22,6 +22,8 @@ struct DemoFigures {  // of the status page
   std::size_t participants = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
+  double cpu_train_s = 0;
+  double cpu_node_s = 0;
   std::string address;  // to join by
 };
 

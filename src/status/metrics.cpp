@@ -146,6 +146,9 @@ void write_process(MetricsWriter& out, Snapshot const& snapshot, Resources const
   out.gauge("resident_bytes", "Memory of the process.", static_cast<double>(resources.rss_bytes));
   out.gauge("open_fds", "Open file descriptors.", static_cast<double>(resources.open_fds));
   out.gauge("disk_bytes", "Size of the home directory.", static_cast<double>(resources.disk_bytes));
+  out.metric("cpu_seconds_total", "counter", "Processor time, by what it was spent on.");
+  out.sample(resources.cpu_train_s, {{"work", "train"}});
+  out.sample(resources.cpu_node_s, {{"work", "node"}});
   out.counter("ledger_entries_total", "Lines in this peer's ledger.", snapshot.ledger_entries);
   out.metric("queue_length", "gauge", "Things waiting in a bounded queue.");
   out.by_label("queue", snapshot.queues, [](auto const& queue) { return queue.length; });

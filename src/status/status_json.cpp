@@ -147,10 +147,9 @@ Json resources_json(Snapshot const& snapshot, Resources const& resources) {
   auto queues = Json::object();
   for (auto const& [name, queue] : snapshot.queues)
     queues[name] = {{"len", queue.length}, {"max", queue.max}};
-  return {{"rss_bytes", resources.rss_bytes},
-          {"vram_bytes", or_null(resources.vram_bytes)},
-          {"open_fds", resources.open_fds},
-          {"disk_bytes", resources.disk_bytes},
+  return {{"rss_bytes", resources.rss_bytes},     {"vram_bytes", or_null(resources.vram_bytes)},
+          {"open_fds", resources.open_fds},       {"disk_bytes", resources.disk_bytes},
+          {"cpu_train_s", resources.cpu_train_s}, {"cpu_node_s", resources.cpu_node_s},
           {"queues", std::move(queues)}};
 }
 

@@ -44,6 +44,7 @@ Json const contract = Json::parse(R"({
   "adapter": "null", "pipeline": "null",
   "ledger": {"entries": "number", "head": "text"},
   "resources": {"rss_bytes": "number", "vram_bytes": "number?", "open_fds": "number",
+                "cpu_train_s": "number", "cpu_node_s": "number",
                 "disk_bytes": "number", "queues": {}},
   "errors": [{"code": "text", "count": "number", "last_s": "number", "text": "text",
               "hint": "text"}],
