@@ -19,13 +19,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uint32_t warmup_steps = 3;
+constexpr std::uint32_t warmup_steps = 2;
+constexpr std::uint32_t steps_least = 2;
 
 struct BenchOptions {
   std::vector<std::string> models{"nano", "micro"};
   std::uint32_t threads = 1;
   std::uint32_t batch = 16;
-  std::uint32_t steps = 10;
+  double seconds = 5;
   std::uint32_t repeats = 3;
   std::string eager = "tools/bench/eager_train.py";
   std::string python = "python3";
@@ -69,9 +70,16 @@ Result<std::unique_ptr<Trainer>> make_trainer(ModelConfig const& model,
   return make_torch_trainer(std::move(made));
 }
 
-Result<double> our_speed(Trainer& trainer, BenchOptions const& options) {
-  TRY(trainer.run({.first_step = 0, .steps = warmup_steps}, {}, {}));
-  TRY_ASSIGN(auto const report, trainer.run({.first_step = 0, .steps = options.steps}, {}, {}));
+// How many steps fill the time of a measurement; the first steps, slower, are not measured.
+Result<std::uint32_t> steps_of(Trainer& trainer, BenchOptions const& options) {
+  TRY(trainer.run({.first_step = 0, .steps = 1}, {}, {}));
+  TRY_ASSIGN(auto const report, trainer.run({.first_step = 0, .steps = warmup_steps}, {}, {}));
+  double const steps = options.seconds * report.steps / report.seconds;
+  return std::max(steps_least, static_cast<std::uint32_t>(std::min(steps, 1e6)));
+}
+
+Result<double> our_speed(Trainer& trainer, std::uint32_t steps) {
+  TRY_ASSIGN(auto const report, trainer.run({.first_step = 0, .steps = steps}, {}, {}));
   return static_cast<double>(report.tokens) / report.seconds;
 }
 
@@ -84,11 +92,12 @@ std::string quoted(std::string const& text) {
 
 // Nothing where Python, its torch or the script is missing: the message of Python is on standard
 // error, and the table says so.
-std::optional<double> eager_speed(ModelConfig const& model, BenchOptions const& options) {
+std::optional<double> eager_speed(ModelConfig const& model, std::uint32_t steps,
+                                  BenchOptions const& options) {
   auto job = nlohmann::json::parse(to_config_json(model));
   job["batch"] = options.batch;
   job["threads"] = options.threads;
-  job["steps"] = options.steps;
+  job["steps"] = steps;
   auto const command =
       "echo " + quoted(job.dump()) + " | " + quoted(options.python) + " " + quoted(options.eager);
   std::FILE* const pipe = ::popen(command.c_str(), "r");
@@ -108,11 +117,13 @@ Result<Figures> measure(std::string const& name, BenchOptions const& options) {
   Figures figures{
       .model = name, .parameters = trainer->layout().elements(), .ours = {}, .eager = {}};
   bool compare = std::filesystem::exists(options.eager);
+  TRY_ASSIGN(auto const steps, steps_of(*trainer, options));
   for (std::uint32_t i = 0; i < options.repeats; ++i) {
-    TRY_ASSIGN(double const ours, our_speed(*trainer, options));
+    fmt::print(stderr, "{}: measurement {} of {}, {} steps\n", name, i + 1, options.repeats, steps);
+    TRY_ASSIGN(double const ours, our_speed(*trainer, steps));
     figures.ours.push_back(ours);
     if (!compare) continue;
-    auto const eager = eager_speed(model, options);
+    auto const eager = eager_speed(model, steps, options);
     if (eager) figures.eager.push_back(*eager);
     compare = eager.has_value();
   }
@@ -162,8 +173,8 @@ int bench_train_command(int argc, char** argv) {
   app.add_option("--batch", options.batch, "sequences a step")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
-  app.add_option("--steps", options.steps, "steps a measurement")
-      ->check(CLI::Range(1U, 100'000U))
+  app.add_option("--seconds", options.seconds, "about as long is each measurement")
+      ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
   app.add_option("--repeats", options.repeats, "measurements of each, in turn")
       ->check(CLI::Range(1U, 100U))
