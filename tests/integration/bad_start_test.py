@@ -5,7 +5,7 @@ import socket
 import subprocess
 
 import program
-from program import Peer, ProgramTest, run
+from program import BentPeer, Peer, ProgramTest, run
 
 
 class BadStart(ProgramTest):
@@ -59,6 +59,13 @@ class BadStart(ProgramTest):
     def test_bootstrap_unreachable(self):
         # No name below .invalid ever resolves (RFC 6761).
         self.check(self.up("--bootstrap", "/dns4/nobody.invalid/tcp/4001"), 4, "GV-RUN-006", "nobody.invalid")
+
+    def test_another_protocol_version(self):
+        with BentPeer("from-the-future", self.folder / "future") as future:
+            address = future.wait_for(r"at (/ip4/\S+)")[1]
+            result = self.up("--bootstrap", address)
+        self.check(result, 3, "GV-RUN-003", "protocol version 2", "speaks 1", "Install the version")
+        self.assertFalse((self.home / "manifest.json").exists())
 
     def test_port_in_use(self):
         with socket.socket() as taken:

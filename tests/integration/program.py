@@ -8,6 +8,7 @@ import pathlib
 import re
 import select
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import urllib.request
 
 PATIENCE_S = 180
 BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else ""
+BENT_PEER = sys.argv.pop(1) if len(sys.argv) > 1 else ""  # of bent_peer.cpp
 
 TINY_RUN = {
     "name": "tiny",
@@ -44,12 +46,13 @@ def get(address, path, method="GET"):
         return error.code, error.read().decode()
 
 
-class Peer:
-    """A running `grapevine up`; killed when the `with` block ends."""
+class Child:
+    """A running program of ours; killed when the `with` block ends. Its log goes to a file, so that no pipe fills."""
 
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen([BINARY, "up", *map(str, arguments)], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True, start_new_session=True)
+    def __init__(self, *command):
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=self.log, text=True,
+                                        start_new_session=True)
         os.set_blocking(self.process.stdout.fileno(), False)
         self.output = ""
 
@@ -57,9 +60,13 @@ class Peer:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
+        self.kill()
+        self.process.stdout.close()
+        self.log.close()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
     def _read_more(self, until):
         ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, until - time.monotonic()))
@@ -77,11 +84,27 @@ class Peer:
             if match:
                 return match
             if not self._read_more(until):
-                raise AssertionError(f"no {pattern!r} in:\n{self.output}\n{self._errors()}")
+                raise AssertionError(f"no {pattern!r} in:\n{self.output}\n{self.errors()}")
 
-    def _errors(self):
-        self.process.kill()
-        return self.process.communicate()[1]
+    def errors(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def end(self, number=None, patience_s=PATIENCE_S):
+        """The exit code, after a signal if one is given."""
+        if number is not None:
+            self.process.send_signal(number)
+        until = time.monotonic() + patience_s
+        while self._read_more(until):
+            pass
+        return self.process.wait(max(0.1, until - time.monotonic()))
+
+
+class Peer(Child):
+    """A running `grapevine up`, which ends with this process however this one ends."""
+
+    def __init__(self, *arguments):
+        super().__init__(BINARY, "up", "--with-parent", os.getpid(), *arguments)
 
     def status_address(self):
         return self.wait_for(r"Status page: http://(\S+)/")[1]
@@ -89,26 +112,44 @@ class Peer:
     def join_address(self):
         return self.wait_for(r"--bootstrap (/ip4/\S+)")[1]
 
-    def end(self, number=None):
-        """The exit code, after a signal if one is given."""
-        if number is not None:
-            self.process.send_signal(number)
+    def status(self):
+        return json.loads(get(self.status_address(), "/status")[1])
+
+    def history(self):
+        return json.loads(get(self.status_address(), "/history?since=0")[1])["rounds"]
+
+    def wait_until(self, what, holds):
+        """What `holds` makes of the peer's status, as soon as that is something."""
         until = time.monotonic() + PATIENCE_S
-        while self._read_more(until):
-            pass
-        return self.process.wait(PATIENCE_S)
+        status = {}
+        while time.monotonic() < until and self.process.poll() is None:
+            status = self.status()
+            found = holds(status)
+            if found:
+                return found
+            time.sleep(0.1)
+        raise AssertionError(f"never {what}:\n{json.dumps(status, indent=1)}\n{self.output}\n{self.errors()}")
 
 
-class ProgramTest(unittest.TestCase):
-    """A folder of its own for each test, with text to train on and a small run."""
+class BentPeer(Child):
+    """A peer that breaks one promise; see bent_peer.cpp."""
 
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="grapevine-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+    def __init__(self, how, home, *more):
+        super().__init__(BENT_PEER, how, home, *more)
+
+
+class Place:
+    """A folder with text to train on, and the command lines of peers that live in it."""
+
+    def furnish(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="grapevine-")
+        self.folder = pathlib.Path(self._folder.name)
         self.data = self.folder / "text.txt"
         self.data.write_text("".join(f"{i} times {i} is {i * i}, as the vine knows.\n" for i in range(4000)))
         self.home = self.folder / "home"
+
+    def clear(self):
+        self._folder.cleanup()
 
     def manifest(self, **changes):
         path = self.folder / "run.json"
@@ -123,6 +164,33 @@ class ProgramTest(unittest.TestCase):
     def join(self, address, *more, home):
         return ["--bootstrap", address, "--data", self.data, "--home", home, "--listen", "/ip4/127.0.0.1/tcp/0",
                 "--status", "127.0.0.1:0", "--device", "cpu", "--threads", 1, *more]
+
+
+class ProgramTest(Place, unittest.TestCase):
+    """A place of its own for each test."""
+
+    def setUp(self):
+        self.furnish()
+        self.addCleanup(self.clear)
+
+
+def ledger(home):
+    """The rounds a home has merged, as (round, participants, missing, signed entry), oldest first."""
+    database = sqlite3.connect(f"file:{home / 'ledger.db'}?mode=ro", uri=True)
+    try:
+        return database.execute("select rounds.round, participants, missing, entry from rounds join entries "
+                                "using (number) order by number").fetchall()
+    finally:
+        database.close()
+
+
+def peer_bytes(text):
+    """A peer id as the messages hold it, without the zero that begins it: base58 decoded."""
+    alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+    number = 0
+    for letter in text:
+        number = number * 58 + alphabet.index(letter)
+    return number.to_bytes((number.bit_length() + 7) // 8, "big")
 
 
 def main():
