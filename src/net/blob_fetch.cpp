@@ -139,6 +139,8 @@ std::uint64_t BlobExchange::State::suspended_bytes() const {
   return bytes;
 }
 
+// A link that breaks costs the chunks in flight, not the holder: it is asked once more, and again
+// as long as it brought something in between.
 Awaitable<> BlobExchange::State::pull(PeerId holder, Transfer transfer) {
   struct Pulling {
     explicit Pulling(BlobTransfer& on) : transfer(on) {}
@@ -149,12 +151,22 @@ Awaitable<> BlobExchange::State::pull(PeerId holder, Transfer transfer) {
     Pulling(Pulling const&) = delete;
     BlobTransfer& transfer;
   } const pulling(*transfer);
-  Pulse pulse{now()};
-  std::vector<Awaitable<>> both;
-  both.push_back(pull_noting(holder, transfer, pulse));
-  both.push_back(watch(pulse));
-  auto const first = co_await first_of(std::move(both));
-  if (first == 1) transfer->last_failure = holder.text() + " sent nothing for too long";
+  auto const brought = [&from = transfer->report.from, &holder] {
+    auto const bytes = from.find(holder);
+    return bytes == from.end() ? 0 : bytes->second;
+  };
+  for (bool patient = true;;) {
+    auto const before = brought();
+    Pulse pulse{now()};
+    bool broken = false;
+    std::vector<Awaitable<>> both;
+    both.push_back(pull_noting(holder, transfer, pulse, broken));
+    both.push_back(watch(pulse));
+    auto const first = co_await first_of(std::move(both));
+    if (first == 1) transfer->last_failure = holder.text() + " sent nothing for too long";
+    if (!broken || (!patient && brought() == before)) co_return;
+    patient = brought() > before;
+  }
 }
 
 Awaitable<> BlobExchange::State::watch(Pulse const& pulse) {
@@ -165,9 +177,13 @@ Awaitable<> BlobExchange::State::watch(Pulse const& pulse) {
   }
 }
 
-Awaitable<> BlobExchange::State::pull_noting(PeerId holder, Transfer transfer, Pulse& pulse) {
+Awaitable<> BlobExchange::State::pull_noting(PeerId holder, Transfer transfer, Pulse& pulse,
+                                             bool& broken) {
   auto const pulled = co_await pull_from(holder, transfer, pulse);
-  if (!pulled) transfer->last_failure = holder.text() + ": " + pulled.error().message();
+  if (pulled) co_return;
+  auto const errc = pulled.error().errc();
+  broken = errc == Errc::reset || errc == Errc::closed;
+  transfer->last_failure = holder.text() + ": " + pulled.error().message();
 }
 
 Awaitable<Result<>> BlobExchange::State::pull_from(PeerId holder, Transfer transfer, Pulse& pulse) {

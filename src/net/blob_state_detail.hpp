@@ -52,7 +52,8 @@ struct BlobExchange::State {
   Awaitable<> drive(TaskGroup& group, Transfer transfer);
   void finish(Transfer const& transfer);
   Awaitable<> pull(PeerId holder, Transfer transfer);
-  Awaitable<> pull_noting(PeerId holder, Transfer transfer, Pulse& pulse);
+  // `broken`: it failed, and the link did it.
+  Awaitable<> pull_noting(PeerId holder, Transfer transfer, Pulse& pulse, bool& broken);
   Awaitable<> watch(Pulse const& pulse);
   Awaitable<Result<>> pull_from(PeerId holder, Transfer transfer, Pulse& pulse);
   Awaitable<Result<>> describe(ByteStream& stream, PeerId holder, Transfer transfer, Pulse& pulse);

@@ -145,7 +145,7 @@ Awaitable<Result<>> Node::State::first_state() {
   Duration const patience_time = state && alone     ? Duration{}
                                  : state || creator ? look_around_time
                                                     : first_beacon_patience;
-  Instant const patience = doors.clock.now() + patience_time;
+  Instant patience = doors.clock.now() + patience_time;
   while (!stop_requested && doors.clock.now() < patience) {
     auto const newest = round->view().newest();
     if (newest && (!state || newest->round >= state->round)) break;
@@ -155,6 +155,10 @@ Awaitable<Result<>> Node::State::first_state() {
   while (!stop_requested) {
     auto const newest = round->view().newest();
     if (state && (!newest || newest->round <= state->round)) break;
+    if (!newest && doors.clock.now() < patience) {
+      co_await doors.clock.sleep_for(100ms);
+      continue;
+    }
     if (!newest) {
       CO_TRY(co_await initial_state());
       break;
@@ -168,6 +172,7 @@ Awaitable<Result<>> Node::State::first_state() {
       break;
     }
     problem(pulled.error());
+    patience = doors.clock.now() + patience_time;  // whoever had it may only have lost its link
     co_await doors.clock.sleep_for(500ms);
   }
   if (!stop_requested) feed(round_event::Start{{state->round, state->hash()}, provisional});

@@ -170,7 +170,11 @@ struct Node::State {
   std::deque<RoundEvent> events;
   bool feeding = false;
   ModelStatePtr state;
-  ModelStatePtr previous;               // still served: others may be one round behind
+  ModelStatePtr previous;  // still served: others may be one round behind
+  struct Unfinished {      // what has come of a state that is not all here yet
+    Version version;
+    std::map<BlobRef, Blob> shards;
+  } unfinished;
   FloatsPtr inner_start;                // what the trainer's progress is measured from
   std::map<BlobRef, Blob> round_blobs;  // gradients and results of this round
   std::vector<BlobRef> kept_gradients;  // ours, of this round and the last

@@ -37,7 +37,7 @@ Awaitable<> Node::State::sync(round_action::Sync action) {
 }
 
 // The descriptor first (it is named by the version's hash), then the shards that are not here
-// already.
+// already: in the state we are at, or from a try that failed half-way.
 Awaitable<Result<ModelStatePtr>> Node::State::pull_state(Version version,
                                                          std::vector<PeerId> holders) {
   Instant const deadline = doors.clock.now() + from_seconds(manifest->manifest.deadline_s_max);
@@ -49,7 +49,8 @@ Awaitable<Result<ModelStatePtr>> Node::State::pull_state(Version version,
                     descriptor.momentum.size() == agreed.shards &&
                     (descriptor.run == manifest->run || version.state == agreed.initial_state);
   if (!fits) co_return fail(Errc::schema_mismatch, "the state of another run or round");
-  std::map<BlobRef, Blob> here;
+  if (unfinished.version != version) unfinished = {version, {}};
+  std::map<BlobRef, Blob> here = unfinished.shards;
   if (state != nullptr)
     for (auto const* shards : {&state->parameters, &state->momentum})
       for (auto const& shard : *shards) here[shard.ref] = shard.blob;
@@ -62,7 +63,7 @@ Awaitable<Result<ModelStatePtr>> Node::State::pull_state(Version version,
       auto& blob = here[ref];
       if (blob == nullptr) {
         CO_TRY_ASSIGN(auto const shard, co_await blobs->fetch(ref, holders, deadline));
-        blob = shard.blob;
+        unfinished.shards[ref] = blob = shard.blob;
       }
       pulled.push_back(blob);
     }
@@ -74,6 +75,7 @@ Awaitable<Result<ModelStatePtr>> Node::State::pull_state(Version version,
   CO_TRY_ASSIGN(auto assembled, co_await run_on<Result<ModelStatePtr>>(doors.heavy, assemble));
   if (assembled->hash() != version.state)
     co_return fail(Errc::hash_mismatch, "a state that does not encode to its own hash");
+  unfinished = {};
   co_return assembled;
 }
 

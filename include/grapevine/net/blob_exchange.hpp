@@ -1,8 +1,8 @@
 // BlobExchange: bytes by content hash over /grapevine/1/blob. Serves what its owner keeps in it;
 // fetches from several holders at once, chunk by chunk, each checked against the Merkle root before
-// it counts. A broken link loses at most the chunks in flight: a later fetch of the same blob goes
-// on where it stopped. Memory is bounded by what is kept plus what is being fetched. Loop thread
-// only.
+// it counts. A broken link loses at most the chunks in flight: it is dialled once more, and a later
+// fetch of the same blob goes on where this one stopped. Memory is bounded by what is kept plus
+// what is being fetched. Loop thread only.
 #pragma once
 
 #include "grapevine/net/host.hpp"

@@ -101,6 +101,30 @@ TEST_CASE("a holder that dies on the way is replaced by the others") {
   CHECK(*fetched->blob == *blob);
 }
 
+TEST_CASE("a link that breaks on the way is dialled again, and loses what was in flight") {
+  Swarm swarm(2);
+  auto const blob = blob_of(20 * chunk);
+  auto const ref = swarm.keep(1, blob);
+  auto const before = swarm.node(0).host.counters().bytes_in;
+  swarm.world.set_link(1, 0, {sim::rules::delay(5ms), sim::rules::cut_after(10 * chunk)});
+  auto const fetched = swarm.fetch(ref);
+  REQUIRE(fetched.has_value());
+  CHECK(*fetched->blob == *blob);
+  CHECK(fetched->report.bytes == blob->size());
+  CHECK(swarm.node(0).host.counters().bytes_in - before < blob->size() + 2 * chunk);
+}
+
+TEST_CASE("a link that breaks again and again is given up") {
+  Swarm swarm(2);
+  auto const ref = swarm.keep(1, blob_of(20 * chunk));
+  swarm.world.set_link(1, 0, {sim::rules::delay(5ms), sim::rules::break_packets(1)});
+  auto const begun = swarm.world.now();
+  auto const failed = swarm.fetch(ref);
+  REQUIRE_FALSE(failed.has_value());
+  CHECK(failed.error().errc() == Errc::no_holder);
+  CHECK(swarm.world.now() - begun < 1min);
+}
+
 TEST_CASE("a holder that stalls is left out") {
   Swarm swarm(3);
   auto const blob = blob_of(30 * chunk);

@@ -1,0 +1,46 @@
+// Joining over a link that breaks, with whole nodes in the simulated world.
+#include "grapevine/base/log.hpp"
+#include "sim/swarm.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace grapevine;
+using grapevine::test::Swarm;
+using grapevine::test::SwarmOptions;
+
+TEST_CASE("a newcomer that loses its link half-way goes on with what it has") {
+  set_log_level(LogLevel::off);
+  SwarmOptions options;
+  options.peers = 1;
+  options.rounds = 3;
+  options.inner_steps = 200;
+  options.hidden = 1024;
+  Swarm swarm(options);
+  Instant const begin = swarm.world.now();
+  auto const round_of = [&](std::size_t machine) {
+    return swarm.node(machine).snapshot().round.current;
+  };
+  auto const pulled = [&] { return swarm.node(1).snapshot().network.blob_bytes_fetched; };
+  REQUIRE(swarm.world.run_until(begin + 10min, [&] { return round_of(0) == 1; }));
+  std::uint64_t const state_bytes =  // parameters and momentum
+      2 * sizeof(float) * swarm.node(0).snapshot().run->parameters;
+
+  swarm.add_peer();
+  auto const half = [&] { return swarm.world.running(1) && pulled() > state_bytes / 2; };
+  REQUIRE(swarm.world.run_for(1min, half));
+  swarm.world.partition({{0}, {1}});
+  swarm.world.cut_connections(0, 1);
+  swarm.world.run_for(20s);
+  CHECK(swarm.node(1).state_hash().is_zero());  // it did not begin the run again by itself
+  swarm.world.heal();
+  REQUIRE(swarm.world.run_for(1min, [&] { return !swarm.node(1).state_hash().is_zero(); }));
+  CHECK(swarm.node(1).state_hash() == swarm.node(0).state_hash());
+  CHECK(round_of(0) == 1);
+  CHECK(pulled() >= state_bytes);
+  CHECK(pulled() < state_bytes + state_bytes / 8);  // a shard that was on its way, and the talk
+
+  REQUIRE(swarm.world.run_for(30min, [&] { return swarm.all_ended(); }));
+  CHECK(swarm.endings.at(1).error.empty());
+  CHECK(swarm.endings.at(1).state == swarm.endings.at(0).state);
+  CHECK(swarm.ledger(0).back()->inputs.size() == 2);
+}
