@@ -1,5 +1,6 @@
 // `grapevine bench NAME`: hands on to the measurement of that name.
 
+#include "app/bench_consensus_command.hpp"
 #include "app/bench_train_command.hpp"
 #include "app/command_line.hpp"
 #include "app/commands.hpp"
@@ -21,6 +22,8 @@ struct Bench {
 };
 
 constexpr std::array benches{
+    Bench{"consensus", "how far apart the peers are, for each way of mixing",
+          bench_consensus_command},
     Bench{"train", "tokens a second of a training step", bench_train_command},
 };
 
