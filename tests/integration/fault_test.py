@@ -39,10 +39,8 @@ class Swarm(Place):
         self.clear()
 
     def rejoin(self, index):
-        """The peer once more: all it knows is its home, and the addresses that this remembers."""
         self.peers[index].__exit__()
-        self.peers[index] = Peer("--data", self.data, "--home", self.homes[index], "--listen", "/ip4/127.0.0.1/tcp/0",
-                                 "--status", "127.0.0.1:0", "--device", "cpu", "--threads", 1)
+        self.peers[index] = Peer(*self.go_on(self.homes[index]))
 
 
 class Faults(unittest.TestCase):

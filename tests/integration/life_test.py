@@ -1,10 +1,20 @@
 """A peer's life: it trains, shows itself, stops when told, goes on where it stopped, and meets others."""
 
 import json
+import pathlib
 import signal
 
 import program
 from program import Peer, ProgramTest, get, run
+
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "deploy" / "grapevine.toml"
+# A step of it takes many seconds on one thread.
+SLOW_RUN = {
+    "model": {"vocab_size": 256, "hidden_size": 256, "intermediate_size": 1024, "layers": 4, "heads": 4, "kv_heads": 4,
+              "context": 128},
+    "inner": {"batch": 128, "warmup_steps": 2, "schedule_steps": 200},
+}
+AT_ONCE_S = 5
 
 
 class Life(ProgramTest):
@@ -22,18 +32,45 @@ class Life(ProgramTest):
         with Peer(*self.new_run()) as peer:
             peer.wait_for(r"Round 2: loss")
             self.assertEqual(peer.end(signal.SIGTERM), 143)
-        with Peer("--data", self.data, "--home", self.home, "--listen", "/ip4/127.0.0.1/tcp/0", "--status",
-                  "127.0.0.1:0") as peer:
+        with Peer(*self.go_on(self.home)) as peer:
             resumed = int(peer.wait_for(r"from round (\d+)\.")[1])
             self.assertGreaterEqual(resumed, 3)
             peer.wait_for(rf"Round {resumed}: loss")
             self.assertEqual(peer.end(signal.SIGINT), 130)
 
     def test_a_second_signal_ends_it_at_once(self):
-        with Peer(*self.new_run()) as peer:
+        with Peer(*self.new_run(**SLOW_RUN)) as peer:
             peer.wait_for(r"Training on")
-            peer.process.send_signal(signal.SIGINT)
-            self.assertEqual(peer.end(signal.SIGINT), 130)
+            peer.process.send_signal(signal.SIGTERM)
+            peer.wait_until("stopping", lambda status: status["state"] == "stopping")
+            self.assertIsNone(peer.process.poll())  # it lets the step end
+            self.assertEqual(peer.end(signal.SIGINT, AT_ONCE_S), 130)
+            self.assertNotIn("The newest checkpoint", peer.output)  # said at a clean end
+
+    def test_a_damaged_checkpoint_is_passed_over(self):
+        with Peer(*self.new_run("--rounds", 3)) as peer:
+            self.assertEqual(peer.end(), 0)
+        newest = self.home / "checkpoints" / "3" / "model.safetensors"
+        newest.write_bytes(newest.read_bytes()[:-1])
+        with Peer(*self.go_on(self.home)) as peer:
+            problem = peer.wait_until("a problem", lambda status: status["errors"])[0]
+            self.assertEqual(problem["code"], "GV-TRAIN-003")
+            self.assertIn(str(newest.parent), problem["text"])
+            self.assertEqual(peer.end(), 0)
+            self.assertIn("from round 3.", peer.output)
+
+    def test_the_example_configuration_starts_a_peer(self):
+        here = ["--data", self.data, "--listen", "/ip4/127.0.0.1/tcp/0", "--status", "127.0.0.1:0"]
+        with Peer(*self.new_run()) as first, Peer("--config", EXAMPLE, "--bootstrap", first.join_address(), "--home",
+                                                  self.folder / "second", *here) as second:
+            second.wait_for(r"mixed 2 peers")
+            self.assertEqual(second.status()["config"]["device"], "auto")
+        config = self.folder / "own.toml"  # as its comment says: without bootstrap, new = true
+        lines = EXAMPLE.read_text().splitlines()
+        config.write_text("\n".join("new = true" if line.startswith("bootstrap") else line for line in lines))
+        with Peer("--config", config, "--home", self.folder / "own", *here) as own:
+            own.wait_for(r"Training on")
+            self.assertEqual(own.end(signal.SIGTERM), 143)
 
     def test_two_peers_train_together_and_one_goes_on(self):
         with Peer(*self.new_run()) as first:
@@ -62,9 +99,8 @@ class Pages(ProgramTest):
         self.peer.wait_for(r"Round 1: loss")
 
     def test_status(self):
-        code, text = get(self.address, "/status")
-        status = json.loads(text)
-        self.assertEqual((code, status["schema"]), (200, "grapevine.status/1"))
+        self.assertEqual(get(self.address, "/status")[0], 200)
+        status = self.peer.status()
         self.assertEqual(status["peer"]["name"], "kitchen")
         self.assertEqual(status["run"]["name"], "tiny")
         self.assertGreaterEqual(status["round"]["current"], 1)

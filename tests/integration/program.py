@@ -17,6 +17,8 @@ import unittest
 import urllib.error
 import urllib.request
 
+import contract
+
 PATIENCE_S = 180
 BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else ""
 BENT_PEER = sys.argv.pop(1) if len(sys.argv) > 1 else ""  # of bent_peer.cpp
@@ -113,7 +115,12 @@ class Peer(Child):
         return self.wait_for(r"--bootstrap (/ip4/\S+)")[1]
 
     def status(self):
-        return json.loads(get(self.status_address(), "/status")[1])
+        """Its /status, which keeps its contract whenever a test looks."""
+        status = json.loads(get(self.status_address(), "/status")[1])
+        broken = contract.broken_promises(status)
+        if broken:
+            raise AssertionError("\n".join(broken))
+        return status
 
     def history(self):
         return json.loads(get(self.status_address(), "/history?since=0")[1])["rounds"]
@@ -161,9 +168,13 @@ class Place:
                 "--listen", "/ip4/127.0.0.1/tcp/0", "--status", "127.0.0.1:0", "--device", "cpu", "--threads", 1,
                 *more]
 
+    def go_on(self, home):
+        """All it knows is what its home remembers."""
+        return ["--data", self.data, "--home", home, "--listen", "/ip4/127.0.0.1/tcp/0", "--status", "127.0.0.1:0",
+                "--device", "cpu", "--threads", 1]
+
     def join(self, address, *more, home):
-        return ["--bootstrap", address, "--data", self.data, "--home", home, "--listen", "/ip4/127.0.0.1/tcp/0",
-                "--status", "127.0.0.1:0", "--device", "cpu", "--threads", 1, *more]
+        return ["--bootstrap", address, *self.go_on(home), *more]
 
 
 class ProgramTest(Place, unittest.TestCase):
