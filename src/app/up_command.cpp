@@ -10,6 +10,7 @@
 #include "grapevine/base/limits.hpp"
 #include "grapevine/base/log.hpp"
 #include "grapevine/node/identity_file.hpp"
+#include "grapevine/runtime/gate.hpp"
 #include "grapevine/runtime/os_random.hpp"
 #include "grapevine/runtime/runtime.hpp"
 #include "grapevine/status/status_server.hpp"
@@ -21,10 +22,13 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 namespace grapevine {
 
 namespace {
+
+constexpr Duration step_patience = 3s;
 
 class NodeStatus final : public StatusSource {
  public:
@@ -51,7 +55,10 @@ class Up {
 
   int run() {
     Result<> result;
-    runtime_.on_stop_signal([this](int) { node_.stop(); });
+    runtime_.on_stop_signal([this](int) {
+      node_.stop();
+      stop_gate_.notify_all();
+    });
     runtime_.run(store(result));
     auto const signal = runtime_.stopped_by();
     if (!result && !signal) return end_with(result.error(), options_.json);
@@ -66,12 +73,25 @@ class Up {
     CO_TRY(start_status());
     TaskGroup tasks(runtime_.executor());
     tasks.spawn(report_.follow());
+    tasks.spawn(end_in_time());
     auto result = co_await node_.run();
     tasks.cancel();
     co_await tasks.join();
     co_await server_->stop();
     (void)storage_.remove(status_address_path);
     co_return result;
+  }
+
+  // A step of training cannot be interrupted, and may take longer than people wait after Ctrl-C.
+  // What matters is on disk by then.
+  Awaitable<> end_in_time() {
+    auto& clock = runtime_.doors().clock;
+    while (!runtime_.stopped_by()) co_await stop_gate_.wait();
+    co_await clock.sleep_for(step_patience);
+    while (!node_.saved()) co_await clock.sleep_for(100ms);
+    (void)storage_.remove(status_address_path);
+    report_.finish(options_.json);
+    std::_Exit(128 + *runtime_.stopped_by());
   }
 
   // A port that nobody asked for may be another one; one that was asked for may not.
@@ -100,6 +120,7 @@ class Up {
   NodeStatus source_;
   UpReport report_;
   std::unique_ptr<StatusServer> server_;
+  Gate stop_gate_;
 };
 
 // A demo's peers must not go on when the demo is gone, however it went.

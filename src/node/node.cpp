@@ -228,7 +228,8 @@ Awaitable<> Node::State::take_part() {
 
 Awaitable<> Node::State::shut_down() {
   ++inner_generation;
-  if (round_start && checkpoint_round != round_start->state->round && !checkpoint_running) {
+  while (checkpoint_running) co_await doors.clock.sleep_for(10ms);
+  if (round_start && checkpoint_round != round_start->state->round) {
     auto written = co_await write_checkpoint(*round_start);
     if (!written) problem(written.error());
   }
@@ -277,6 +278,8 @@ void Node::stop() {
   state_->stop_requested = true;
   state_->stop_gate.notify_all();
 }
+
+bool Node::saved() const { return state_->closing && !state_->checkpoint_running; }
 
 Snapshot Node::snapshot() const { return state_->snapshot(); }
 

@@ -14,7 +14,7 @@ SLOW_RUN = {
               "context": 128},
     "inner": {"batch": 128, "warmup_steps": 2, "schedule_steps": 200},
 }
-AT_ONCE_S = 5
+STOP_S = 5
 
 
 class Life(ProgramTest):
@@ -44,8 +44,16 @@ class Life(ProgramTest):
             peer.process.send_signal(signal.SIGTERM)
             peer.wait_until("stopping", lambda status: status["state"] == "stopping")
             self.assertIsNone(peer.process.poll())  # it lets the step end
-            self.assertEqual(peer.end(signal.SIGINT, AT_ONCE_S), 130)
+            self.assertEqual(peer.end(signal.SIGINT, STOP_S), 130)
             self.assertNotIn("The newest checkpoint", peer.output)  # said at a clean end
+
+    def test_a_long_step_does_not_hold_up_the_end(self):
+        with Peer(*self.new_run(**SLOW_RUN)) as peer:
+            peer.wait_for(r"Training on")
+            self.assertEqual(peer.end(signal.SIGTERM, STOP_S), 143)
+            self.assertIn("The newest checkpoint", peer.output)
+        self.assertTrue((self.home / "checkpoints" / "0" / "model.safetensors").exists())
+        self.assertFalse((self.home / "status.addr").exists())
 
     def test_a_damaged_checkpoint_is_passed_over(self):
         with Peer(*self.new_run("--rounds", 3)) as peer:

@@ -45,6 +45,8 @@ class Node {
   Awaitable<Result<>> run();
   // Ask run() to end: leaves the round, writes a checkpoint, says goodbye. Safe at any time.
   void stop();
+  // Once it stops: the checkpoint is written. What is left to run() is to wait for its workers.
+  [[nodiscard]] bool saved() const;
 
   [[nodiscard]] Snapshot snapshot() const;
   // Rounds from `since` on, oldest first, at most 1000. Reads the database on the heavy worker.
