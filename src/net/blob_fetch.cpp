@@ -15,6 +15,8 @@ namespace {
 
 constexpr double rate_weight_new = 0.3;  // of the newest fetch in the smoothed rate
 constexpr std::uint64_t first_request_chunks = 4;
+constexpr Duration stalled_pause = 1min;
+constexpr std::size_t stalled_max = 1024;
 
 }  // namespace
 
@@ -37,6 +39,7 @@ Awaitable<Result<BlobExchange::Fetched>> BlobExchange::fetch(BlobRef ref,
   } const waiting(transfer);
 
   std::erase(holders, s.host.id());
+  s.leave_out_stalled(holders);
   transfer->offer(holders);
   if (!std::exchange(transfer->running, true)) s.tasks.spawn(s.run(transfer));
   auto blob = co_await with_deadline(s.doors.clock, deadline, s.wait_for(transfer));
@@ -62,6 +65,22 @@ BlobExchange::State::Transfer BlobExchange::State::join_transfer(BlobRef const& 
     transfer_bytes += bytes;
   }
   return entry;
+}
+
+// Each stall costs so much time that what was asked for may be gone by then: one that has stalled
+// is asked again after a while, or when there is nobody else.
+void BlobExchange::State::leave_out_stalled(std::vector<PeerId>& holders) const {
+  auto const lately = [this](PeerId const& holder) {
+    auto const at = stalled.find(holder);
+    return at != stalled.end() && now() < at->second + stalled_pause;
+  };
+  if (!std::ranges::all_of(holders, lately)) std::erase_if(holders, lately);
+}
+
+void BlobExchange::State::note_stall(PeerId const& holder) {
+  std::erase_if(stalled,
+                [this](auto const& entry) { return now() >= entry.second + stalled_pause; });
+  if (stalled.size() < stalled_max) stalled[holder] = now();
 }
 
 Awaitable<Result<Blob>> BlobExchange::State::wait_for(Transfer transfer) {
@@ -163,7 +182,10 @@ Awaitable<> BlobExchange::State::pull(PeerId holder, Transfer transfer) {
     both.push_back(pull_noting(holder, transfer, pulse, broken));
     both.push_back(watch(pulse));
     auto const first = co_await first_of(std::move(both));
-    if (first == 1) transfer->last_failure = holder.text() + " sent nothing for too long";
+    if (first == 1) {
+      transfer->last_failure = holder.text() + " sent nothing for too long";
+      note_stall(holder);
+    }
     if (!broken || (!patient && brought() == before)) co_return;
     patient = brought() > before;
   }

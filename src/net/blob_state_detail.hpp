@@ -30,6 +30,7 @@ struct BlobExchange::State {
   std::map<BlobRef, Kept> kept;
   std::map<BlobRef, Transfer> transfers;
   std::map<Hash, Suspended> suspended;
+  std::map<PeerId, Instant> stalled;  // holders, and when
   std::uint64_t uses = 0;
   std::uint64_t transfer_bytes = 0;  // of the buffers of running transfers
   Counters counters;
@@ -47,6 +48,8 @@ struct BlobExchange::State {
 
   // what is fetched
   Transfer join_transfer(BlobRef const& ref);
+  void leave_out_stalled(std::vector<PeerId>& holders) const;
+  void note_stall(PeerId const& holder);
   Awaitable<Result<Blob>> wait_for(Transfer transfer);
   Awaitable<> run(Transfer transfer);
   Awaitable<> drive(TaskGroup& group, Transfer transfer);

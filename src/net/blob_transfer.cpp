@@ -19,7 +19,7 @@ void BlobTransfer::resume(PartialBlob partial, std::uint64_t bytes) {
 }
 
 PartialBlob BlobTransfer::suspend() {
-  return {std::move(leaves_), std::move(data_), std::move(missing_)};
+  return {leaves_, std::move(data_), std::move(missing_)};  // progress() is still asked for
 }
 
 Blob BlobTransfer::take() {

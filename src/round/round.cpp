@@ -247,7 +247,7 @@ void Round::look_around() {
     if (ahead && ahead->round > version_.round + 1) sync_to(*ahead);
     return;
   }
-  if (ahead) return catch_up(*ahead);
+  if (ahead && !healing_) return catch_up(*ahead);  // two pulls at once would undo each other
   heal();
   if (inner_done_ && !healing_) prepare();
 }

@@ -44,6 +44,11 @@ struct Swarm : SwarmWorld {
   }
 };
 
+Awaitable<> never_answer(PeerStream stream) {
+  Bytes asked(limits::chunk_request_bytes_max);
+  while (co_await stream.stream->read_some(asked)) continue;
+}
+
 Awaitable<> fetch_and_note(BlobExchange& blobs, BlobRef ref, std::vector<PeerId> holders,
                            Instant deadline, std::vector<Errc>& failures, std::size_t& good) {
   auto const fetched = co_await blobs.fetch(ref, std::move(holders), deadline);
@@ -137,6 +142,23 @@ TEST_CASE("a holder that stalls is left out") {
   auto const fetched = swarm.fetch(blob_ref(*blob));
   REQUIRE(fetched.has_value());
   CHECK(*fetched->blob == *blob);
+}
+
+TEST_CASE("a holder that has stalled is not waited for again, unless it is the only one") {
+  Swarm swarm(3);
+  swarm.node(1).host.handle("/grapevine/1/blob", never_answer);
+  auto const fetch_takes = [&](BlobRef const& ref, std::vector<PeerId> holders) {
+    auto const begun = swarm.world.now();
+    auto const until = begun + 5min;
+    (void)swarm.run(0, swarm.node(0).blobs.fetch(ref, std::move(holders), until));
+    return swarm.world.now() - begun;
+  };
+  auto const first = swarm.keep(2, blob_of(4 * chunk, 1));
+  auto const second = swarm.keep(2, blob_of(4 * chunk, 2));
+  CHECK(fetch_takes(first, swarm.holders()) >= limits::blob_stall_max);
+  CHECK(fetch_takes(second, swarm.holders()) < limits::blob_stall_max);
+  CHECK(swarm.node(0).blobs.counters().fetches_failed == 0);
+  CHECK(fetch_takes(blob_ref(*blob_of(chunk, 3)), {swarm.id(1)}) >= limits::blob_stall_max);
 }
 
 TEST_CASE("a liar is found out, counted and left out") {

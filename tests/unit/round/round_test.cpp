@@ -109,6 +109,50 @@ TEST_CASE("two halves that trained apart come to one state when they meet again"
   }
 }
 
+TEST_CASE("a state of another mind comes whole before the newer one is pulled") {
+  RoundSettings settings;
+  settings.self = peer_number(0);
+  settings.mix = MixPattern::global;
+  settings.shards = 1;
+  settings.inner_steps = 10;
+  settings.wait_min = 1s;
+  settings.wait_max = 10s;
+  settings.beacon_ttl = 1min;
+  Round round(settings);
+  Instant now{};
+  std::vector<round_action::Sync> syncs;
+  auto const feed = [&](RoundEvent const& event) {
+    for (auto const& action : round.on(event, now))
+      if (auto const* const sync = std::get_if<round_action::Sync>(&action)) syncs.push_back(*sync);
+  };
+  std::uint64_t sequence = 0;
+  auto const others_at = [&](Version const& version) {
+    Beacon beacon;
+    beacon.sequence = ++sequence;
+    beacon.round = version.round;
+    beacon.state_hash = version.state;
+    beacon.state = PeerState::training;
+    for (std::uint8_t n = 1; n <= 2; ++n) feed(round_event::BeaconSeen{peer_number(n), beacon});
+  };
+  Version const ours{7, sha256(as_bytes("ours"))}, theirs{7, sha256(as_bytes("theirs"))},
+      next{8, sha256(as_bytes("next"))};
+  feed(round_event::Start{ours, false});
+  others_at(theirs);
+  now += 3s;
+  feed(round_event::Tick{});
+  REQUIRE(syncs.size() == 1);
+  CHECK(syncs[0].background);
+  others_at(next);
+  CHECK(syncs.size() == 1);  // two at once would undo each other
+  feed(round_event::Synced{theirs});
+  CHECK(round.version() == theirs);
+  feed(round_event::Tick{});
+  REQUIRE(syncs.size() == 2);
+  CHECK(syncs[1].version == next);
+  feed(round_event::Synced{next});
+  CHECK(round.version() == next);
+}
+
 TEST_CASE("a reducer that invents an input or a weight is not believed") {
   RoundWorld world(4, 5, 6);
   world.tamper = [](Announcement& announcement) {
