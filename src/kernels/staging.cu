@@ -1,19 +1,12 @@
 #include "grapevine/kernels/staging.hpp"
 
-#include <cuda_runtime_api.h>
+#include "kernels/cuda_error.cuh"
 
 #include <string>
 #include <utility>
 
 namespace grapevine {
 namespace {
-
-tl::unexpected<Error> cuda_failure(std::string const& what, cudaError_t error) {
-  cudaGetLastError();  // or the next call would report this one again
-  auto const errc =
-      error == cudaErrorMemoryAllocation ? Errc::out_of_memory : Errc::device_unavailable;
-  return fail(errc, what + ": " + cudaGetErrorString(error));
-}
 
 Result<> checked(char const* what, int device, cudaError_t error) {
   if (error == cudaSuccess) return {};

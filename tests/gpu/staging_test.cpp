@@ -1,27 +1,13 @@
 #include "grapevine/kernels/staging.hpp"
+#include "gpu/device_memory.hpp"
 #include "grapevine/base/random.hpp"
 
-#include <cuda_runtime_api.h>
-#include <doctest/doctest.h>
-
 #include <algorithm>
-#include <memory>
 
 namespace grapevine {
 namespace {
 
 constexpr std::size_t megabyte = 1 << 20;
-
-struct FreeDevice {
-  void operator()(void* data) const { cudaFree(data); }
-};
-using DeviceMemory = std::unique_ptr<void, FreeDevice>;
-
-DeviceMemory device_memory(std::size_t bytes) {
-  void* data = nullptr;
-  REQUIRE(cudaMalloc(&data, bytes) == cudaSuccess);
-  return DeviceMemory(data);
-}
 
 PinnedBuffer pinned(std::size_t bytes) {
   auto buffer = PinnedBuffer::allocate(bytes);

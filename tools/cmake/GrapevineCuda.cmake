@@ -28,13 +28,13 @@ add_library(grapevine::cudart INTERFACE IMPORTED)
 target_link_libraries(grapevine::cudart INTERFACE ${GRAPEVINE_CUDART} Threads::Threads ${CMAKE_DL_LIBS} rt)
 
 # grapevine_cuda_object(NAME SOURCE): NAME.o in the current binary folder, for A100 and H100 and, through
-# PTX, for what comes after them.
+# PTX, for what comes after them. -fmad=false as -ffp-contract=off: the host's bits on the device too.
 function(grapevine_cuda_object NAME SOURCE)
   set(object ${CMAKE_CURRENT_BINARY_DIR}/${NAME}.o)
   add_custom_command(OUTPUT ${object}
     COMMAND ${GRAPEVINE_NVCC} -c -std=c++20 -O3 -ccbin ${CMAKE_CXX_COMPILER}
       -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
-      -Werror all-warnings -Xcompiler -fPIC,-Wall,-Wextra,-Werror,-ffp-contract=off
-      -I ${PROJECT_SOURCE_DIR}/include -MD -MF ${object}.d -o ${object} ${SOURCE}
+      -fmad=false -Werror all-warnings -Xcompiler -fPIC,-Wall,-Wextra,-Werror,-ffp-contract=off
+      -I ${PROJECT_SOURCE_DIR}/include -I ${PROJECT_SOURCE_DIR}/src -MD -MF ${object}.d -o ${object} ${SOURCE}
     DEPENDS ${SOURCE} DEPFILE ${object}.d VERBATIM COMMENT "nvcc ${NAME}.cu")
 endfunction()
