@@ -1,5 +1,6 @@
 // `grapevine bench NAME`: hands on to the measurement of that name.
 
+#include "app/bench_codec_command.hpp"
 #include "app/bench_consensus_command.hpp"
 #include "app/bench_train_command.hpp"
 #include "app/command_line.hpp"
@@ -22,6 +23,7 @@ struct Bench {
 };
 
 constexpr std::array benches{
+    Bench{"codec", "encoding and decoding of tensors beside memcpy", bench_codec_command},
     Bench{"consensus", "how far apart the peers are, for each way of mixing",
           bench_consensus_command},
     Bench{"train", "tokens a second of a training step", bench_train_command},
