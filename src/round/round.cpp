@@ -11,6 +11,10 @@ namespace {
 // How long after a round began the others' beacons have told which state they agree on.
 constexpr Duration settle_time = 2s;
 constexpr Duration sync_retry_time = 1s;
+// Peers that claim to be ahead and give nobody their state are left alone after so many tries, for
+// one round, then two, four, …: a claim costs a liar nothing, and must not stop us for ever.
+constexpr std::uint32_t sync_tries = 5;
+constexpr std::uint64_t follow_pause_max = 64;
 // A peer this much slower than the median takes fewer inner steps, to end with the others.
 constexpr double slower_by_max = 1.25;
 
@@ -99,7 +103,8 @@ void Round::handle(round_event::ContributionSeen const& event) {
   if (contribution.shards.size() != settings_.shards || event.peer == settings_.self) return;
   if (!together()) return;
   auto& contributions = book_of(contribution.round).contributions;
-  if (contributions.size() < limits::round_peers_max)
+  auto const others = contributions.size() - contributions.count(settings_.self);
+  if (others < limits::round_peers_max - 1)           // one place is ours
     contributions.emplace(event.peer, contribution);  // the first counts
   if (phase_ != RoundPhase::training || provisional_ || contribution.round != version_.round)
     return;
@@ -140,7 +145,7 @@ void Round::handle(round_event::Prepared const& event) {
   ASSERT(event.contribution.shards.size() == settings_.shards);
   book_of(version_.round).contributions[settings_.self] = event.contribution;
   if (!together()) return exchange(event.contribution);
-  for (auto const& blob : event.contribution.shards) blobs_[blob] = Arrival::here;
+  for (auto const& blob : event.contribution.shards) blobs_[blob].arrival = Arrival::here;
   actions_.push_back(round_action::Publish{event.contribution});
   start_collecting();
 }
@@ -148,12 +153,17 @@ void Round::handle(round_event::Prepared const& event) {
 void Round::handle(round_event::Fetched const& event) {
   auto const known = blobs_.find(event.blob);
   if (known == blobs_.end()) return;  // of a round that is over
-  known->second = event.failure.empty() ? Arrival::here : Arrival::failed;
-  if (event.failure.empty()) return;
-  blob_failures_[event.blob] = event.failure;
+  auto& asked = known->second;
+  if (asked.fetches > 0) --asked.fetches;
+  if (event.failure.empty()) asked.arrival = Arrival::here;
+  if (asked.arrival == Arrival::here) return;
+  asked.failure = event.failure;
+  if (asked.fetches > 0) return;  // another holder is still being asked
+  asked.arrival = Arrival::failed;
   for (auto& shard : book_of(version_.round).shards)
     for (auto const& candidate : shard.candidates)
-      if (candidate.result.result == event.blob) shard.bad_reducers.insert(candidate.reducer);
+      if (candidate.result.result == event.blob && asked.holders.contains(candidate.reducer))
+        shard.bad_reducers.insert(candidate.reducer);
 }
 
 void Round::handle(round_event::Averaged const& event) {
@@ -171,7 +181,7 @@ void Round::handle(round_event::Averaged const& event) {
   result.shard = event.shard;
   result.inputs = inputs_here(event.shard);
   result.result = event.result;
-  blobs_[event.result] = Arrival::here;
+  blobs_[event.result].arrival = Arrival::here;
   shard.candidates.push_back({settings_.self, result});
   actions_.push_back(round_action::Publish{result});
 }
@@ -195,6 +205,8 @@ void Round::handle(round_event::Synced const& event) {
   }
   if (phase_ != RoundPhase::syncing) return;
   ASSERT(event.version.round > version_.round);
+  syncs_failed_ = 0;
+  follow_pause_ = 1;
   version_ = event.version;
   provisional_ = together();
   begin_round();
@@ -203,14 +215,15 @@ void Round::handle(round_event::Synced const& event) {
 void Round::handle(round_event::SyncFailed const&) {
   healing_.reset();
   round_started_ = now_;  // look again after the settle time
-  if (phase_ == RoundPhase::syncing) retry_sync_at_ = now_ + sync_retry_time;
+  if (phase_ != RoundPhase::syncing) return;
+  ++syncs_failed_;
+  retry_sync_at_ = now_ + sync_retry_time;
 }
 
 void Round::begin_round() {
   books_.erase(books_.begin(), books_.lower_bound(version_.round));
   book_of(version_.round);
   blobs_.clear();
-  blob_failures_.clear();
   members_ever_.clear();
   late_ = false;
   failed_ = false;
@@ -241,7 +254,7 @@ void Round::start_inner() {
 }
 
 void Round::look_around() {
-  auto const ahead = view_.ahead(version_.round);
+  auto const ahead = leaders();
   if (phase_ == RoundPhase::collecting) {
     // One round ahead is the ordinary end of a round seen from a slower link: the results come.
     if (ahead && ahead->round > version_.round + 1) sync_to(*ahead);
@@ -290,8 +303,18 @@ void Round::sync_to(Version const& version) {
 void Round::retry_sync() {
   if (!retry_sync_at_ || now_ < *retry_sync_at_) return;
   retry_sync_at_.reset();
-  if (auto const ahead = view_.ahead(version_.round)) return sync_to(*ahead);
-  start_inner();  // whoever was ahead is gone: go on from what is here
+  if (syncs_failed_ >= sync_tries) {
+    follow_from_ = version_.round + follow_pause_;
+    follow_pause_ = std::min(2 * follow_pause_, follow_pause_max);
+    syncs_failed_ = 0;
+  }
+  if (auto const ahead = leaders()) return sync_to(*ahead);
+  start_inner();  // nobody is ahead whose state can be had: go on from what is here
+}
+
+std::optional<Version> Round::leaders() const {
+  if (version_.round < follow_from_) return std::nullopt;
+  return view_.ahead(version_.round);
 }
 
 Round::Book& Round::book_of(std::uint64_t round) {

@@ -49,8 +49,11 @@ std::vector<PeerId> Round::expected() const { return view_.members(version_); }
 
 void Round::note_members() {
   if (phase_ == RoundPhase::idle || phase_ == RoundPhase::finished) return;
-  for (auto const& peer : expected()) members_ever_.insert(peer);
-  for (auto const& peer : contributors()) members_ever_.insert(peer);
+  auto note = [this](PeerId const& peer) {
+    if (members_ever_.size() < limits::round_peers_max) members_ever_.insert(peer);
+  };
+  for (auto const& peer : contributors()) note(peer);
+  for (auto const& peer : expected()) note(peer);
 }
 
 Contribution const* Round::contribution_of(PeerId const& peer) const {
@@ -156,7 +159,12 @@ bool Round::usable(Candidate const& candidate, std::uint32_t index) const {
   if (result.base != version_.state) return false;
   if (candidate.reducer != settings_.self && !members_ever_.contains(candidate.reducer))
     return false;
-  if (arrival(result.result) == Arrival::failed) return false;
+  // Who was asked and has not delivered gives way to the next best; what comes late still counts.
+  auto const* const known = asked(result.result);
+  bool const late =
+      known != nullptr && (known->arrival == Arrival::failed ||
+                           (known->arrival == Arrival::wanted && now_ >= overdue_at()));
+  if (late && known->holders.contains(candidate.reducer)) return false;
   // Every input must be what its author announced: a reducer cannot invent weight.
   return std::ranges::all_of(result.inputs, [&](ShardResult::Input const& input) {
     auto const* const contribution = contribution_of(input.peer);
@@ -165,19 +173,27 @@ bool Round::usable(Candidate const& candidate, std::uint32_t index) const {
   });
 }
 
+// Most tokens, then the lower root: peers that know the same candidates choose the same.
+Round::Candidate const* Round::better(Candidate const* a, Candidate const* b) const {
+  if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
+  auto const tokens_a = total_tokens(a->result);
+  auto const tokens_b = total_tokens(b->result);
+  if (tokens_a != tokens_b) return tokens_a > tokens_b ? a : b;
+  return b->result.result < a->result.result ? b : a;
+}
+
 Round::Candidate const* Round::best(std::uint32_t index) const {
-  // Most tokens, then the lower root: peers that know the same candidates choose the same.
   Candidate const* chosen = nullptr;
-  for (auto const& candidate : book().shards[index].candidates) {
-    if (!usable(candidate, index)) continue;
-    if (chosen == nullptr) {
-      chosen = &candidate;
-      continue;
-    }
-    auto const a = total_tokens(candidate.result);
-    auto const b = total_tokens(chosen->result);
-    if (a > b || (a == b && candidate.result.result < chosen->result.result)) chosen = &candidate;
-  }
+  for (auto const& candidate : book().shards[index].candidates)
+    if (usable(candidate, index)) chosen = better(chosen, &candidate);
+  return chosen;
+}
+
+Round::Candidate const* Round::best_here(std::uint32_t index) const {
+  Candidate const* chosen = nullptr;
+  for (auto const& candidate : book().shards[index].candidates)
+    if (arrival(candidate.result.result) == Arrival::here && usable(candidate, index))
+      chosen = better(chosen, &candidate);
   return chosen;
 }
 
@@ -207,14 +223,27 @@ void Round::want_results() {
   }
 }
 
-Round::Arrival Round::arrival(BlobRef const& blob) const {
+Round::Asked const* Round::asked(BlobRef const& blob) const {
   auto const known = blobs_.find(blob);
-  return known == blobs_.end() ? Arrival::unknown : known->second;
+  return known == blobs_.end() ? nullptr : &known->second;
 }
 
+Round::Arrival Round::arrival(BlobRef const& blob) const {
+  auto const* const known = asked(blob);
+  return known == nullptr ? Arrival::unknown : known->arrival;
+}
+
+// Half of the last grace is for the best result; the other half for whoever has another.
+Instant Round::overdue_at() const { return collect_until_ + (give_up_ - collect_until_) / 2; }
+
+// A peer may name a blob that is another's: each holder is asked, whoever named it first.
 void Round::want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadline) {
-  if (arrival(blob) != Arrival::unknown) return;
-  blobs_[blob] = Arrival::wanted;
+  auto& asked = blobs_[blob];
+  if (asked.arrival == Arrival::here) return;
+  std::erase_if(holders, [&](PeerId const& peer) { return !asked.holders.insert(peer).second; });
+  if (holders.empty()) return;
+  asked.arrival = Arrival::wanted;
+  ++asked.fetches;
   actions_.push_back(round_action::Fetch{blob, std::move(holders), deadline});
 }
 
@@ -224,10 +253,9 @@ void Round::apply() {
   action.keep_progress = (late_ || provisional_) && !failed_;
   std::map<PeerId, std::uint32_t> used;
   for (std::uint32_t i = 0; i < settings_.shards; ++i) {
-    auto const* const chosen = best(i);
-    bool const here = chosen != nullptr && arrival(chosen->result.result) == Arrival::here;
-    action.results.push_back(here ? std::optional(chosen->result.result) : std::nullopt);
-    if (!here) continue;
+    auto const* const chosen = best_here(i);
+    action.results.push_back(chosen ? std::optional(chosen->result.result) : std::nullopt);
+    if (chosen == nullptr) continue;
     for (auto const& input : chosen->result.inputs) ++used[input.peer];
   }
   for (auto const& [peer, shards] : used) {
@@ -235,7 +263,9 @@ void Round::apply() {
     action.inputs.push_back({peer, contribution->tokens, contribution->norm, shards});
   }
   for (auto const& peer : members_ever_)
-    if (!used.contains(peer)) action.missing.push_back({peer, why_missing(peer)});
+    if (!used.contains(peer) &&
+        action.inputs.size() + action.missing.size() < limits::round_peers_max)
+      action.missing.push_back({peer, why_missing(peer)});
   phase_ = RoundPhase::applying;
   actions_.push_back(std::move(action));
 }
@@ -243,8 +273,8 @@ void Round::apply() {
 std::string Round::why_missing(PeerId const& peer) const {
   if (auto const* const contribution = contribution_of(peer)) {
     for (auto const& blob : contribution->shards)
-      if (auto const failure = blob_failures_.find(blob); failure != blob_failures_.end())
-        return "its gradient could not be pulled: " + failure->second;
+      if (arrival(blob) == Arrival::failed)
+        return "its gradient could not be pulled: " + asked(blob)->failure;
     return "its gradient reached no reducer in time";
   }
   if (book().contributions.contains(peer)) return "trained from another state";

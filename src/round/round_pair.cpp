@@ -12,7 +12,7 @@ void Round::go_on_apart() {
 
 void Round::keep_up() {
   if (settings_.mix == MixPattern::pair) {
-    auto const ahead = view_.ahead(version_.round);
+    auto const ahead = leaders();
     bool const far = ahead && ahead->round > version_.round + 1;
     // Nobody is left in this round to exchange with: what is trained so far is its outer step, and
     // the next round begins in step with the others.

@@ -222,6 +222,13 @@ class Round {
 
  private:
   enum class Arrival : std::uint8_t { unknown, wanted, here, failed };
+  // A blob asked for in this round. Several may name it, and not all of them have it.
+  struct Asked {
+    Arrival arrival = Arrival::unknown;
+    std::set<PeerId> holders;
+    std::size_t fetches = 0;  // under way
+    std::string failure;      // of the last that failed
+  };
   struct Candidate {
     PeerId reducer;
     ShardResult result;
@@ -265,6 +272,7 @@ class Round {
   void prepare();
   void sync_to(Version const& version);
   void retry_sync();
+  [[nodiscard]] std::optional<Version> leaders() const;  // whom to follow, if the swarm is ahead
 
   void keep_up();
   void exchange(Contribution const& mine);
@@ -286,12 +294,16 @@ class Round {
   [[nodiscard]] Contribution const* contribution_of(PeerId const& peer) const;  // from our state
   [[nodiscard]] bool usable(Candidate const& candidate, std::uint32_t index) const;
   [[nodiscard]] Candidate const* best(std::uint32_t index) const;
+  [[nodiscard]] Candidate const* best_here(std::uint32_t index) const;
+  [[nodiscard]] Candidate const* better(Candidate const* a, Candidate const* b) const;
   [[nodiscard]] bool results_here() const;
   [[nodiscard]] bool results_known() const;
   [[nodiscard]] bool inputs_settled(std::uint32_t index) const;
   [[nodiscard]] std::vector<ShardResult::Input> inputs_here(std::uint32_t index) const;
   [[nodiscard]] std::size_t rank_in(std::uint32_t index) const;
+  [[nodiscard]] Asked const* asked(BlobRef const& blob) const;
   [[nodiscard]] Arrival arrival(BlobRef const& blob) const;
+  [[nodiscard]] Instant overdue_at() const;
   void want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadline);
   [[nodiscard]] Duration transfer_estimate() const;
   [[nodiscard]] std::string why_missing(PeerId const& peer) const;
@@ -306,10 +318,12 @@ class Round {
   bool inner_done_ = false;  // in training: waits for a heal to end before preparing
   std::optional<Version> healing_;
   std::optional<Instant> retry_sync_at_;
+  std::uint32_t syncs_failed_ = 0;       // in a row
+  std::uint64_t follow_from_ = 0;        // before this round of ours nobody ahead is believed
+  std::uint64_t follow_pause_ = 1;       // rounds
   std::map<std::uint64_t, Book> books_;  // of this round and the next
-  std::map<BlobRef, Arrival> blobs_;     // asked for in this round
-  std::map<BlobRef, std::string> blob_failures_;
-  std::set<PeerId> members_ever_;  // who counted at some time in this round
+  std::map<BlobRef, Asked> blobs_;       // of this round
+  std::set<PeerId> members_ever_;        // who counted at some time in this round; bounded
   std::uint32_t inner_target_ = 0;
   Duration inner_took_{};
   round_event::Rates rates_;

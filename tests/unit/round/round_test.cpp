@@ -1,10 +1,12 @@
 #include "grapevine/round/round.hpp"
 
+#include "grapevine/base/limits.hpp"
 #include "unit/round/round_world.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace grapevine;
+using grapevine::test::blob_named;
 using grapevine::test::peer_number;
 using grapevine::test::RoundWorld;
 
@@ -64,6 +66,106 @@ TEST_CASE("a peer that announces and never serves is passed over") {
       for (auto const& missing : apply.missing) named |= missing.peer == world.id(1);
     CHECK(named);
   }
+}
+
+TEST_CASE("a reducer whose results nobody can pull costs time, not the shards") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    RoundWorld world(4, seed, 6);
+    world[1].serves = false;
+    world[1].dribbles = true;
+    world.start_all();
+    CHECK(
+        world.run(1h, [&] { return world[0].finished && world[2].finished && world[3].finished; }));
+    for (std::size_t const i : {0, 2, 3})
+      for (auto const& apply : world[i].applied)
+        for (auto const& result : apply.results) CHECK(result.has_value());
+  }
+}
+
+TEST_CASE("a peer that names another's gradient as its own does not keep it from anybody") {
+  RoundWorld world(3, 3, 6);
+  world[0].serves = false;  // it has the lowest id, so it is asked first
+  world.tamper = [&](Announcement& announcement) {
+    auto* const contribution = std::get_if<Contribution>(&announcement);
+    if (contribution == nullptr) return;
+    auto const round = contribution->round;
+    if (contribution->shards == world.shards_of(0, round))
+      contribution->shards = world.shards_of(1, round);
+  };
+  world.start_all();
+  CHECK(world.run(1h, [&] { return world[1].finished && world[2].finished; }));
+  for (std::size_t const i : {1, 2})
+    for (std::size_t r = 1; r < world[i].applied.size(); ++r) {
+      std::set<PeerId> counted;
+      for (auto const& input : world[i].applied[r].inputs) counted.insert(input.peer);
+      CHECK(counted.contains(world.id(1)));
+      CHECK(counted.contains(world.id(2)));
+    }
+}
+
+TEST_CASE("one who claims to be far ahead and gives nobody its state stops nobody") {
+  for (auto const others : {1U, 2U}) {
+    CAPTURE(others);
+    RoundWorld world(others, 5, 12);
+    auto const liar = world.add();
+    world[liar].serves = false;
+    world[liar].claims = Version{1'000'000, sha256(as_bytes("nothing"))};
+    world.start_all();
+    CHECK(world.run(1h, [&] {
+      for (std::size_t i = 0; i < others; ++i)
+        if (!world[i].finished) return false;
+      return true;
+    }));
+    CHECK_FALSE(world[0].syncs.empty());
+  }
+}
+
+TEST_CASE("however many sign, a round's books stay within what a message holds") {
+  RoundSettings settings;
+  settings.self = peer_number(1);
+  settings.wait_min = 2s;
+  settings.wait_max = 60s;
+  settings.beacon_ttl = 10s;
+  Round round(settings);
+  auto const crowd = 3 * limits::round_peers_max;
+  auto const member = [](std::size_t n) {
+    std::array<std::uint8_t, 32> key{};
+    key[0] = static_cast<std::uint8_t>(n);
+    key[1] = static_cast<std::uint8_t>(n >> 8U);
+    key[31] = 2;
+    return PeerId::from_ed25519(key);
+  };
+  Instant now{};
+  (void)round.on(round_event::Start{}, now);
+  (void)round.on(round_event::InnerDone{1, 1s}, now += 3s);
+  Contribution mine;
+  mine.tokens = 1;
+  mine.shards = {blob_named("mine")};
+  Beacon beacon;
+  beacon.sequence = 1;
+  beacon.state = PeerState::mixing;
+  // Everybody is a member, and half of them name this peer's own gradient, which needs no pulling.
+  for (std::size_t n = 0; n < crowd; ++n) {
+    (void)round.on(round_event::BeaconSeen{member(n), beacon}, now);
+    if (n % 2 == 0) (void)round.on(round_event::ContributionSeen{member(n), mine}, now);
+  }
+  std::optional<round_action::Apply> applied;
+  std::vector<RoundAction> actions = round.on(round_event::Prepared{mine}, now);
+  for (int i = 0; i < 1000 && !applied; ++i) {
+    std::vector<RoundAction> next;
+    for (auto const& action : actions) {
+      if (auto const* average = std::get_if<round_action::Average>(&action)) {
+        CHECK(average->inputs.size() > 1);
+        CHECK(average->inputs.size() <= limits::round_peers_max);
+        next = round.on(round_event::Averaged{0, 0, blob_named("mean"), ""}, now);
+      }
+      if (auto const* apply = std::get_if<round_action::Apply>(&action)) applied = *apply;
+    }
+    actions = next.empty() ? round.on(round_event::Tick{}, now += 250ms) : next;
+  }
+  REQUIRE(applied.has_value());
+  CHECK(applied->inputs.size() + applied->missing.size() == limits::round_peers_max);
 }
 
 TEST_CASE("a late peer trains with weight zero first, then counts") {

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,8 +32,10 @@ class RoundWorld : public VirtualTime {
   struct Peer {
     std::unique_ptr<Round> round;
     bool alive = true;
-    bool serves = true;         // answers fetches
-    Duration step_time = 10ms;  // per inner step
+    bool serves = true;     // answers fetches
+    bool dribbles = false;  // one that does not serve keeps those who ask until their deadline
+    std::optional<Version> claims;  // in its beacons, whatever is true
+    Duration step_time = 10ms;      // per inner step
     std::uint64_t sequence = 0;
     std::uint64_t inner_generation = 0;
     std::uint32_t inner_steps = 0;
@@ -88,6 +91,16 @@ class RoundWorld : public VirtualTime {
   [[nodiscard]] PeerId id(std::size_t i) const {
     return peer_number(static_cast<std::uint8_t>(i + 1));
   }
+  [[nodiscard]] std::vector<BlobRef> shards_of(std::size_t i, std::uint64_t round) const {
+    std::vector<BlobRef> shards;
+    for (std::uint32_t s = 0; s < settings_.shards; ++s)
+      shards.push_back(blob_named("input " + std::to_string(i) + " " + std::to_string(round) + " " +
+                                  std::to_string(s)));
+    return shards;
+  }
+  [[nodiscard]] PeerId id_of(Peer const& peer) const {
+    return id(static_cast<std::size_t>(&peer - peers_.data()));
+  }
   std::function<bool(std::size_t from, std::size_t to)> connected = [](auto, auto) { return true; };
   std::function<void(Announcement&)> tamper;  // on what is published
 
@@ -112,6 +125,11 @@ class RoundWorld : public VirtualTime {
     b.state = peer.round->beacon_state();
     b.round = peer.round->version().round;
     b.state_hash = peer.round->version().state;
+    if (peer.claims) {
+      b.state = PeerState::training;
+      b.round = peer.claims->round;
+      b.state_hash = peer.claims->state;
+    }
     b.inner_steps = peer.inner_steps;
     b.inner_step = static_cast<std::uint32_t>(
         std::min<std::int64_t>(peer.inner_steps, (now() - peer.inner_started) / peer.step_time));
@@ -141,11 +159,8 @@ class RoundWorld : public VirtualTime {
     c.round = a.round;
     c.base = a.base;
     c.tokens = peers_[i].inner_steps;
-    for (std::uint32_t s = 0; s < settings_.shards; ++s) {
-      c.shards.push_back(blob_named("input " + std::to_string(i) + " " + std::to_string(a.round) +
-                                    " " + std::to_string(s)));
-      peers_[i].blobs.insert(c.shards.back());
-    }
+    c.shards = shards_of(i, a.round);
+    peers_[i].blobs.insert(c.shards.begin(), c.shards.end());
     later(latency(), [=, this] { feed(i, round_event::Prepared{c}); });
   }
   void perform(std::size_t i, round_action::Publish const& a) {
@@ -168,7 +183,10 @@ class RoundWorld : public VirtualTime {
             peers_[i].blobs.insert(a.blob);
             return feed(i, round_event::Fetched{a.blob, ""});
           }
-      Instant const fails = std::min(a.deadline, now() + Duration(5s));
+      bool const kept = std::ranges::any_of(peers_, [&](Peer const& peer) {
+        return peer.dribbles && std::ranges::find(a.holders, id_of(peer)) != a.holders.end();
+      });
+      Instant const fails = kept ? a.deadline : std::min(a.deadline, now() + Duration(5s));
       at(std::max(now(), fails),
          [=, this] { feed(i, round_event::Fetched{a.blob, "nobody serves it"}); });
     });
