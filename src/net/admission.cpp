@@ -11,6 +11,14 @@ namespace {
 constexpr Duration handshake_patience = 1s;
 constexpr std::size_t rates_max = 4096;
 
+// What one owner holds many of counts as one: whoever has an IPv6 address has the /64 around it.
+IpAddress owner(IpAddress ip) {
+  constexpr std::size_t prefix_bytes = 8;
+  if (ip.is_v6 && !ip.is_loopback())
+    std::fill(ip.bytes.begin() + prefix_bytes, ip.bytes.end(), std::uint8_t{0});
+  return ip;
+}
+
 }  // namespace
 
 Admission::Admission(bool loopback_exempt, Instant now)
@@ -18,8 +26,9 @@ Admission::Admission(bool loopback_exempt, Instant now)
 
 bool Admission::exempt(IpAddress const& ip) const { return loopback_exempt_ && ip.is_loopback(); }
 
-bool Admission::within_rate(IpAddress const& ip, Instant now) {
-  if (exempt(ip)) return true;
+bool Admission::within_rate(IpAddress const& address, Instant now) {
+  if (exempt(address)) return true;
+  auto const ip = owner(address);
   if (rates_.size() >= rates_max)
     std::erase_if(rates_, [now](auto const& entry) { return entry.second.full(now); });
   if (rates_.size() >= rates_max && !rates_.contains(ip)) return false;
@@ -31,7 +40,7 @@ bool Admission::within_rate(IpAddress const& ip, Instant now) {
 Admission::Decision Admission::begin(std::uint64_t serial, IpAddress const& ip, Instant now) {
   if (!within_rate(ip, now)) return {};
   auto const same_ip = std::count_if(handshakes_.begin(), handshakes_.end(),
-                                     [&](Handshake const& one) { return one.ip == ip; });
+                                     [&](Handshake const& one) { return one.ip == owner(ip); });
   if (!exempt(ip) && static_cast<std::size_t>(same_ip) >= limits::handshakes_per_ip_max) return {};
   Decision decision;
   if (handshakes_.size() >= limits::handshakes_inbound_max) {
@@ -40,7 +49,7 @@ Admission::Decision Admission::begin(std::uint64_t serial, IpAddress const& ip, 
     decision.evicted = oldest.serial;
     handshakes_.pop_front();
   }
-  handshakes_.push_back({serial, ip, now});
+  handshakes_.push_back({serial, owner(ip), now});
   decision.admitted = true;
   return decision;
 }
@@ -50,15 +59,15 @@ void Admission::finished(std::uint64_t serial) {
 }
 
 bool Admission::connected(IpAddress const& ip) {
-  auto const at = connections_.find(ip);
+  auto const at = connections_.find(owner(ip));
   auto const count = at == connections_.end() ? 0 : at->second;
   if (!exempt(ip) && count >= limits::connections_per_ip_max) return false;
-  connections_[ip] = count + 1;
+  connections_[owner(ip)] = count + 1;
   return true;
 }
 
 void Admission::disconnected(IpAddress const& ip) {
-  auto const at = connections_.find(ip);
+  auto const at = connections_.find(owner(ip));
   ASSERT(at != connections_.end());
   if (--at->second == 0) connections_.erase(at);
 }

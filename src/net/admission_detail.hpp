@@ -1,7 +1,7 @@
 // Admission: which inbound connections may begin, and which may stay. Plain bookkeeping over
 // limits.hpp with the time passed in; owned by the Host. Handshake slots that are full give way to
 // newcomers by ending the oldest handshake that has been at it for a while, so that silent
-// connections cannot keep everybody out.
+// connections cannot keep everybody out. An IPv6 address counts as the /64 it is of.
 #pragma once
 
 #include "grapevine/base/endpoint.hpp"

@@ -27,8 +27,7 @@ BlobExchange::~BlobExchange() = default;
 
 void BlobExchange::start() {
   state_->host.handle(blob::protocol, [state = state_.get()](PeerStream stream) {
-    auto const room = state->tasks.size() < 2 * limits::blob_streams_served_max;
-    if (room) state->tasks.spawn(state->serve(std::move(stream)));
+    if (state->has_room(stream.peer)) state->tasks.spawn(state->serve(std::move(stream)));
     return nothing();
   });
 }

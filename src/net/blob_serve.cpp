@@ -23,15 +23,35 @@ BlobExchange::State::Kept const* BlobExchange::State::lookup(BlobRef const& ref)
   return ref.bytes == 0 || ref.bytes == found->first.bytes ? &found->second : nullptr;
 }
 
+// A part of what there is, so that one peer that only holds its streams leaves room for others.
+bool BlobExchange::State::has_room(PeerId const& peer) const {
+  if (tasks.size() >= limits::blob_streams_max) return false;
+  auto const load = loads.find(peer);
+  return load == loads.end() || load->second.streams < limits::blob_streams_per_peer_max;
+}
+
 Awaitable<> BlobExchange::State::serve(PeerStream stream) {
+  struct Serving {
+    Serving(State& in, PeerId of) : state(in), peer(std::move(of)), load(state.loads[peer]) {
+      ++load.streams;
+    }
+    ~Serving() {
+      if (--load.streams == 0) state.loads.erase(peer);
+    }
+    Serving(Serving const&) = delete;
+    State& state;
+    PeerId peer;
+    Load& load;
+  } const serving(*this, stream.peer);
+
   while (true) {
-    auto const served = co_await serve_one(*stream.stream);
+    auto const served = co_await serve_one(*stream.stream, serving.load);
     if (!served) break;
   }
 }
 
 // One request and its answer. At the end of the requests our side ends too.
-Awaitable<Result<>> BlobExchange::State::serve_one(ByteStream& stream) {
+Awaitable<Result<>> BlobExchange::State::serve_one(ByteStream& stream, Load& load) {
   auto reading = blob::read_message(stream, limits::chunk_request_bytes_max);
   auto const bytes =
       co_await with_deadline(doors.clock, now() + limits::blob_idle_max, std::move(reading));
@@ -40,20 +60,29 @@ Awaitable<Result<>> BlobExchange::State::serve_one(ByteStream& stream) {
     co_return tl::unexpected(bytes.error());
   }
   CO_TRY_ASSIGN(auto const request, decode_chunk_request(*bytes));
-  co_return co_await answer(stream, request);
+  co_return co_await answer(stream, request, load);
 }
 
-Awaitable<Result<>> BlobExchange::State::answer(ByteStream& stream, ChunkRequest request) {
+Awaitable<Result<>> BlobExchange::State::answer(ByteStream& stream, ChunkRequest request,
+                                                Load& load) {
   struct Serving {
-    explicit Serving(std::size_t& count) : serving(count) { ++serving; }
-    ~Serving() { --serving; }
+    Serving(std::size_t& in_all, std::size_t& of_peer) : all(in_all), peer(of_peer) {
+      ++all;
+      ++peer;
+    }
+    ~Serving() {
+      --all;
+      --peer;
+    }
     Serving(Serving const&) = delete;
-    std::size_t& serving;
-  } const serving(counters.serving);
+    std::size_t& all;
+    std::size_t& peer;
+  } const serving(counters.serving, load.answers);
 
   ChunkResponse response;
   Blob source;
-  if (counters.serving > limits::blob_streams_served_max) {
+  if (counters.serving > limits::blob_streams_served_max ||
+      load.answers > limits::blob_streams_served_per_peer_max) {
     response.status = ChunkStatus::busy;
     response.retry_after_ms = static_cast<std::uint32_t>(
         std::chrono::floor<std::chrono::milliseconds>(limits::blob_busy_pause).count());

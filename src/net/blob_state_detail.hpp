@@ -34,6 +34,11 @@ struct BlobExchange::State {
   std::uint64_t uses = 0;
   std::uint64_t transfer_bytes = 0;  // of the buffers of running transfers
   Counters counters;
+  struct Load {  // that one peer puts on us
+    std::size_t streams = 0;
+    std::size_t answers = 0;  // being written
+  };
+  std::map<PeerId, Load> loads;
   bool stopping = false;
   TaskGroup tasks;
 
@@ -42,8 +47,9 @@ struct BlobExchange::State {
   // By root; its size must fit, when the ref knows one.
   [[nodiscard]] Kept const* lookup(BlobRef const& ref) const;
   Awaitable<> serve(PeerStream stream);
-  Awaitable<Result<>> serve_one(ByteStream& stream);
-  Awaitable<Result<>> answer(ByteStream& stream, ChunkRequest request);
+  [[nodiscard]] bool has_room(PeerId const& peer) const;
+  Awaitable<Result<>> serve_one(ByteStream& stream, Load& load);
+  Awaitable<Result<>> answer(ByteStream& stream, ChunkRequest request, Load& load);
   Awaitable<Result<>> write(ByteStream& stream, ByteView bytes);
 
   // what is fetched

@@ -64,3 +64,20 @@ TEST_CASE("connections of one address stop at their limit") {
   admission.disconnected(ip(1));
   CHECK(admission.connected(ip(1)));
 }
+
+TEST_CASE("the addresses of one IPv6 network count as one") {
+  Admission admission(true, start);
+  auto const v6 = [](std::string const& text) { return IpAddress::parse(text).value(); };
+  auto const host = [&](std::size_t n) { return v6("2001:db8:1:2::" + std::to_string(n)); };
+  for (std::size_t i = 0; i < limits::connections_per_ip_max; ++i)
+    CHECK(admission.connected(host(i)));
+  CHECK_FALSE(admission.connected(host(99)));
+  CHECK(admission.connected(v6("2001:db8:1:3::1")));
+  admission.disconnected(host(0));
+  CHECK(admission.connected(host(99)));
+  for (std::uint64_t serial = 0; serial < limits::handshakes_per_ip_max; ++serial)
+    CHECK(admission.begin(serial, host(serial), start).admitted);
+  CHECK_FALSE(admission.begin(10, host(99), start).admitted);
+  CHECK(admission.begin(11, v6("2001:db8:1:3::1"), start).admitted);
+  CHECK(admission.connected(v6("::1")));
+}

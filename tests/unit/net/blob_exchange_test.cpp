@@ -1,5 +1,7 @@
 #include "grapevine/base/limits.hpp"
 #include "grapevine/crypto/merkle.hpp"
+#include "grapevine/wire/framing.hpp"
+#include "net/blob_transfer_detail.hpp"
 #include "swarm_world.hpp"
 
 using namespace grapevine;
@@ -56,6 +58,19 @@ Awaitable<> fetch_and_note(BlobExchange& blobs, BlobRef ref, std::vector<PeerId>
     ++good;
   else
     failures.push_back(fetched.error().errc());
+}
+
+// Asks on stream after stream and reads no answer.
+Awaitable<> ask_and_never_read(Host& host, PeerId holder, BlobRef ref,
+                               std::vector<PeerStream>& held) {
+  std::vector<std::string> const protocols(1, blob::protocol);
+  Bytes message;
+  append_frame(message, encode(ChunkRequest{ref, 0, 8, false}));
+  while (held.size() < 2 * limits::blob_streams_per_peer_max) {
+    auto opened = co_await host.open_stream(holder, protocols);
+    if (!opened || !co_await opened->stream->write(message)) co_return;
+    held.push_back(std::move(*opened));
+  }
 }
 
 }  // namespace
@@ -247,7 +262,7 @@ TEST_CASE("a holder that is busy is asked again") {
   Swarm swarm(2);
   swarm.slow(1);
   std::vector<BlobRef> refs;
-  for (std::uint64_t i = 0; i < limits::blob_streams_served_max + 6; ++i)
+  for (std::uint64_t i = 0; i < limits::blob_streams_served_per_peer_max + 6; ++i)
     refs.push_back(swarm.keep(1, blob_of(chunk, i)));
   std::vector<Errc> failures;
   std::size_t good = 0;
@@ -256,4 +271,21 @@ TEST_CASE("a holder that is busy is asked again") {
                                         swarm.world.now() + 5min, failures, good));
   CHECK(swarm.world.run_for(5min, [&] { return good + failures.size() == refs.size(); }));
   CHECK(good == refs.size());
+}
+
+TEST_CASE("a peer that asks for everything and reads nothing takes nobody else's turn") {
+  Swarm swarm(3);
+  auto const blob = blob_of(8 * chunk);
+  auto const ref = swarm.keep(1, blob);
+  swarm.connect(2, 1);
+  std::vector<PeerStream> held;
+  swarm.world.spawn(2, ask_and_never_read(swarm.node(2).host, swarm.id(1), ref, held));
+  swarm.world.run_for(5s);
+  CHECK(held.size() >= limits::blob_streams_per_peer_max);
+  CHECK(swarm.node(1).blobs.counters().serving == limits::blob_streams_served_per_peer_max);
+  std::vector<PeerId> const holder(1, swarm.id(1));
+  auto const fetched =
+      swarm.run(0, swarm.node(0).blobs.fetch(ref, holder, swarm.world.now() + 10s));
+  CHECK(fetched.has_value());
+  held.clear();
 }
