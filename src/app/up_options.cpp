@@ -4,6 +4,7 @@
 #include "app/home.hpp"
 #include "grapevine/base/limits.hpp"
 #include "grapevine/runtime/os_random.hpp"
+#include "grapevine/wire/text.hpp"
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -99,6 +100,8 @@ Result<> check_choice(Texts const& texts, UpOptions const& options) {
     return fail(Errc::usage, "--device " + options.device + ": not auto, cpu, cuda or cuda:N");
   if (options.node.name.size() > limits::peer_name_max)
     return fail(Errc::usage, fmt::format("--name: over {} bytes", limits::peer_name_max));
+  if (!is_printable_utf8(options.node.name))
+    return fail(Errc::usage, "--name: not printable text in UTF-8");
   return {};
 }
 

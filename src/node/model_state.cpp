@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace grapevine {
 namespace {
@@ -96,6 +97,7 @@ ModelStatePtr apply_results(ModelState const& state, OuterSettings const& settin
     auto parameters = std::make_shared<Bytes>(*state.parameters[i].blob);
     auto momentum = std::make_shared<Bytes>(*state.momentum[i].blob);
     outer_step(settings, floats_of(*results[i]), floats_of(*momentum), floats_of(*parameters));
+    if (!all_finite(floats_of(*parameters)) || !all_finite(floats_of(*momentum))) continue;
     next->parameters[i] = hash_blob(std::move(parameters));
     next->momentum[i] = hash_blob(std::move(momentum));
   }
@@ -115,6 +117,13 @@ Result<ModelStatePtr> assemble_state(StateDescriptor const& descriptor,
   return state;
 }
 
+bool all_finite(ModelState const& state) {
+  for (auto const* shards : {&state.parameters, &state.momentum})
+    for (auto const& shard : *shards)
+      if (!all_finite(floats_of(*shard.blob))) return false;
+  return true;
+}
+
 std::vector<float> flatten(std::vector<HashedBlob> const& shards) {
   std::vector<float> flat;
   for (auto const& shard : shards) {
@@ -130,7 +139,15 @@ Result<OuterGradient> outer_gradient(std::span<float const> start, std::span<flo
   std::vector<float> gradient(start.size());
   for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = start[i] - theta[i];
   if (!all_finite(gradient)) return fail(Errc::not_finite, "in the outer gradient");
-  return OuterGradient{cut(gradient, shards), std::sqrt(squared_norm(gradient))};
+  TRY_ASSIGN(double const norm, norm_of(squared_norm(gradient)));
+  return OuterGradient{cut(gradient, shards), norm};
+}
+
+Result<double> norm_of(double squares) {
+  double const norm = std::sqrt(squares);
+  if (norm > std::numeric_limits<float>::max())
+    return fail(Errc::not_finite, "the norm of an outer gradient");
+  return norm;
 }
 
 HashedBlob average_shard(std::span<ShardInput const> inputs) {

@@ -41,7 +41,8 @@ using ModelStatePtr = std::shared_ptr<ModelState const>;
 [[nodiscard]] ModelStatePtr make_state(Hash const& run, std::uint64_t round, std::uint32_t shards,
                                        std::span<float const> parameters,
                                        std::span<float const> momentum);
-// The next round's state: an outer step in every shard that has a result, the others unmoved.
+// The next round's state: an outer step in every shard that has a result, the others unmoved. A
+// result so large that the step would leave the range of a float moves nothing either.
 [[nodiscard]] ModelStatePtr apply_results(ModelState const& state, OuterSettings const& settings,
                                           std::vector<Blob> const& results);
 // From blobs that were pulled, in the order of the descriptor. Errc::not_finite,
@@ -51,6 +52,7 @@ using ModelStatePtr = std::shared_ptr<ModelState const>;
                                                    std::vector<Blob> momentum,
                                                    std::uint64_t elements);
 
+[[nodiscard]] bool all_finite(ModelState const& state);
 [[nodiscard]] std::vector<float> flatten(std::vector<HashedBlob> const& shards);
 
 // The outer gradient D = z_start - theta, cut into shards, and its L2 norm.
@@ -62,6 +64,10 @@ struct OuterGradient {
 [[nodiscard]] Result<OuterGradient> outer_gradient(std::span<float const> start,
                                                    std::span<float const> theta,
                                                    std::uint32_t shards);
+
+// The L2 norm from its square; Errc::not_finite when it is out of the range of the fp32 field that
+// carries it.
+[[nodiscard]] Result<double> norm_of(double squares);
 
 // The average of one shard; inputs in canonical order.
 struct ShardInput {

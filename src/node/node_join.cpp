@@ -20,11 +20,15 @@ constexpr std::uint64_t bootstrap_turns = 8;  // of that pause
 constexpr Duration first_remember = 3s;
 constexpr Duration remember_pause = 10s;
 
+// Peers subscribe to whatever they like: only what is a hash names a run.
 std::optional<std::string> run_of_topic(std::string_view topic) {
   if (!topic.starts_with(topic_prefix) || !topic.ends_with(topic_suffix)) return std::nullopt;
   if (topic.size() <= topic_prefix.size() + topic_suffix.size()) return std::nullopt;
-  return std::string(
-      topic.substr(topic_prefix.size(), topic.size() - topic_prefix.size() - topic_suffix.size()));
+  auto const run =
+      topic.substr(topic_prefix.size(), topic.size() - topic_prefix.size() - topic_suffix.size());
+  auto const hash = Hash::parse(run);
+  if (!hash || hash->hex() != run) return std::nullopt;
+  return std::string(run);
 }
 
 }  // namespace

@@ -23,7 +23,9 @@ Awaitable<ModelStatePtr> Node::State::step_apart(round_action::Apply action) {
   auto step = [&](std::stop_token) -> ModelStatePtr {
     auto from = *base;
     from.run = manifest->run;
-    if (action.pair->partner) return apply_pair(from, settings, sides);
+    // What would take the state out of the range of a float is worth no more than a lost partner.
+    if (action.pair->partner)
+      if (auto together = apply_pair(from, settings, sides); all_finite(*together)) return together;
     return apply_results(from, settings, gradients);
   };
   auto const next = co_await run_on<ModelStatePtr>(doors.heavy, step);
@@ -63,7 +65,7 @@ Awaitable<ModelStatePtr> Node::State::settled(ModelStatePtr next) {
         return fail(Errc::schema_mismatch, "a correction of another size");
       auto const steps = next->round - exchange.round - 1 - known->second.sat_out;
       age_correction(settings, steps, correction.parameters, correction.momentum);
-      sum = corrected(*sum, correction);
+      if (auto next_sum = corrected(*sum, correction); all_finite(*next_sum)) sum = next_sum;
       known->second.applied = next->round;
     }
     for (auto const& [exchange, doubt] : doubts) {

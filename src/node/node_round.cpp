@@ -2,8 +2,10 @@
 // end is an event. Nothing here decides.
 
 #include "grapevine/base/assert.hpp"
+#include "grapevine/base/limits.hpp"
 #include "grapevine/base/log.hpp"
 #include "grapevine/mix/average.hpp"
+#include "grapevine/wire/text.hpp"
 #include "node/node_state_detail.hpp"
 
 #include <algorithm>
@@ -254,7 +256,7 @@ Awaitable<> Node::State::record(round_action::Apply action, Hash before, Hash af
     last_mix.participants.push_back(input.peer);
   }
   for (auto const& missing : action.missing) {
-    entry.missing.push_back({missing.peer, missing.reason.substr(0, 128)});
+    entry.missing.push_back({missing.peer, printable_utf8(missing.reason, limits::reason_max)});
     last_mix.missing.push_back({missing.peer, missing.reason});
   }
   for (auto const& result : action.results) entry.shards_missed += result ? 0 : 1;

@@ -4,8 +4,6 @@
 #include "grapevine/mix/pair_correction.hpp"
 #include "grapevine/tensor/layout.hpp"
 
-#include <cmath>
-
 namespace grapevine {
 namespace {
 
@@ -52,7 +50,7 @@ Result<double> check_side(PairSide const& side, std::uint64_t elements) {
   TRY(check_blobs(side.gradients, elements));
   double squares = 0;
   for (auto const& blob : side.gradients) squares += squared_norm(floats_of(*blob));
-  return std::sqrt(squares);
+  return norm_of(squares);
 }
 
 ModelStatePtr apply_pair(ModelState const& own, OuterSettings const& settings, PairSides sides) {

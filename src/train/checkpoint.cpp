@@ -66,11 +66,13 @@ Result<ByteView> find(std::map<std::string, Bytes> const& files, std::string con
   return ByteView(at->second);
 }
 
-Result<std::uint64_t> counter(Json const& json, char const* field) {
+Result<std::uint64_t> counter(Json const& json, char const* field, std::uint64_t max) {
   auto const at = json.find(field);
   if (at == json.end() || !at->is_number_unsigned())
     return corrupt(state_name, fmt::format("{} is not a count", field));
-  return at->get<std::uint64_t>();
+  auto const value = at->get<std::uint64_t>();
+  if (value > max) return corrupt(state_name, fmt::format("{} is over {}", field, max));
+  return value;
 }
 
 Result<std::string> text(Json const& json, char const* field) {
@@ -177,10 +179,11 @@ Result<Checkpoint> parse_checkpoint(std::map<std::string, Bytes> const& files,
   auto const hash = Hash::parse(run);
   if (!hash) return corrupt(state_name, "run is not a hash");
   checkpoint.run = *hash;
-  TRY_ASSIGN(checkpoint.round, counter(state, "round"));
-  TRY_ASSIGN(checkpoint.tokens_total, counter(state, "tokens_total"));
-  TRY_ASSIGN(checkpoint.trainer.position, counter(state, "position"));
-  TRY_ASSIGN(checkpoint.trainer.optimizer_steps, counter(state, "optimizer_steps"));
+  TRY_ASSIGN(checkpoint.round, counter(state, "round", limits::rounds_max));
+  TRY_ASSIGN(checkpoint.tokens_total, counter(state, "tokens_total", limits::tokens_total_max));
+  TRY_ASSIGN(checkpoint.trainer.position, counter(state, "position", limits::schedule_steps_max));
+  TRY_ASSIGN(checkpoint.trainer.optimizer_steps,
+             counter(state, "optimizer_steps", limits::schedule_steps_max));
   TRY_ASSIGN(checkpoint.parameters, read_model_file(files.at(model_name), layout));
   TRY_ASSIGN(checkpoint.trainer.tensors, read_optimizer(files.at(optimizer_name)));
   if (state.at("files").contains(outer_name)) {

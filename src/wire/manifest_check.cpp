@@ -1,6 +1,6 @@
 #include "grapevine/base/limits.hpp"
 #include "grapevine/wire/manifest.hpp"
-#include "text_detail.hpp"
+#include "grapevine/wire/text.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 #include "grapevine/base/log.hpp"
 #include "grapevine/wire/multibase.hpp"
+#include "grapevine/wire/text.hpp"
 #include "grapevine/wire/varint.hpp"
 #include "multiaddr_detail.hpp"
-#include "text_detail.hpp"
 
 #include <charconv>
 

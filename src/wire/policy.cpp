@@ -1,7 +1,7 @@
 #include "policy_detail.hpp"
 
 #include "grapevine/base/limits.hpp"
-#include "text_detail.hpp"
+#include "grapevine/wire/text.hpp"
 
 #include <cmath>
 

@@ -1,5 +1,6 @@
-#include "text_detail.hpp"
+#include "grapevine/wire/text.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,22 +35,40 @@ bool is_printable(std::uint32_t point, std::size_t size) {
   return true;
 }
 
+// Bytes of the character that `text` begins with; 0: none that is printable.
+std::size_t printable_size(std::string_view text) {
+  std::uint32_t point = 0;
+  auto const size = sequence_size(static_cast<std::uint8_t>(text.front()), point);
+  if (size == 0 || size > text.size()) return 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    auto const byte = static_cast<std::uint8_t>(text[i]);
+    if ((byte & 0xc0) != 0x80) return 0;
+    point = point << 6 | (byte & 0x3f);
+  }
+  return is_printable(point, size) ? size : 0;
+}
+
 }  // namespace
 
 bool is_printable_utf8(std::string_view text) {
   while (!text.empty()) {
-    std::uint32_t point = 0;
-    auto const size = sequence_size(static_cast<std::uint8_t>(text.front()), point);
-    if (size == 0 || size > text.size()) return false;
-    for (std::size_t i = 1; i < size; ++i) {
-      auto const byte = static_cast<std::uint8_t>(text[i]);
-      if ((byte & 0xc0) != 0x80) return false;
-      point = point << 6 | (byte & 0x3f);
-    }
-    if (!is_printable(point, size)) return false;
+    auto const size = printable_size(text);
+    if (size == 0) return false;
     text.remove_prefix(size);
   }
   return true;
+}
+
+std::string printable_utf8(std::string_view text, std::size_t bytes_max) {
+  std::string safe;
+  while (!text.empty()) {
+    auto const size = printable_size(text);
+    auto const piece = size == 0 ? std::string_view("?") : text.substr(0, size);
+    if (safe.size() + piece.size() > bytes_max) break;
+    safe += piece;
+    text.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return safe;
 }
 
 }  // namespace grapevine

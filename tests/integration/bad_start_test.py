@@ -30,6 +30,7 @@ class BadStart(ProgramTest):
         self.check(run("demo", "--peers", "many"), 2, "GV-CLI-001", "--peers")
         self.check(run("demo", "--peers", "4", "--kill", "4"), 2, "GV-CLI-001", "--kill")
         self.check(self.up("--new", "--device", "gpu7"), 2, "GV-CLI-001", "--device gpu7")
+        self.check(self.up("--new", "--name", "a\x1b[2J"), 2, "GV-CLI-001", "--name")
         result = run("up", "--new", "--data", self.data, "--home", self.home, "--status", "8080")
         self.check(result, 2, "GV-CLI-001", "--status 8080")
 

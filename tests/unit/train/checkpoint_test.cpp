@@ -1,5 +1,6 @@
 #include "grapevine/train/checkpoint.hpp"
 
+#include "grapevine/base/limits.hpp"
 #include "grapevine/train/reference_trainer.hpp"
 
 #include <doctest/doctest.h>
@@ -129,4 +130,22 @@ TEST_CASE("a model file with a value that is not a number is refused") {
   CHECK(read_model_file(model_file(layout, values), layout).value() == values);
   values[5] = std::numeric_limits<float>::infinity();
   CHECK(read_model_file(model_file(layout, values), layout).error().errc() == Errc::not_finite);
+}
+
+TEST_CASE("counters that no run can reach are refused") {
+  auto const with = [](auto const& set) {
+    auto saved = save();
+    set(saved.checkpoint);
+    for (auto& file : checkpoint_files(saved.checkpoint, saved.layout, "{}"))
+      saved.files[file.name] = std::move(file.content);
+    return complaint(saved);
+  };
+  CHECK(with([](Checkpoint& it) { it.tokens_total = limits::tokens_total_max; }) == "accepted");
+  CHECK(with([](Checkpoint& it) {
+          it.tokens_total = limits::tokens_total_max + 1;
+        }).find("tokens_total is over") != std::string::npos);
+  CHECK(with([](Checkpoint& it) { it.round = limits::rounds_max + 1; }).find("round is over") !=
+        std::string::npos);
+  CHECK(with([](Checkpoint& it) { it.trainer.position = ~0ULL; }).find("position is over") !=
+        std::string::npos);
 }

@@ -1,4 +1,4 @@
-#include "wire/text_detail.hpp"
+#include "grapevine/wire/text.hpp"
 
 #include <doctest/doctest.h>
 
@@ -23,4 +23,15 @@ TEST_CASE("printable text is UTF-8 without control characters") {
     CAPTURE(text);
     CHECK_FALSE(is_printable_utf8(text));
   }
+}
+
+TEST_CASE("the printable beginning of a text cuts no character and keeps its limit") {
+  CHECK(printable_utf8("gone", 128) == "gone");
+  CHECK(printable_utf8("a\x1b[2J\xff"
+                       "b",
+                       128) == "a?[2J?b");
+  CHECK(printable_utf8("ab\xe2\x82\xac", 4) == "ab");
+  CHECK(printable_utf8("ab\xe2\x82\xac", 5) == "ab\xe2\x82\xac");
+  CHECK(printable_utf8("\xe2\x82", 128) == "??");
+  CHECK(printable_utf8("ab", 0).empty());
 }
