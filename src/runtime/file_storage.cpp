@@ -71,6 +71,7 @@ int write_whole(int at, std::string const& path, ByteView content, mode_t mode) 
 Result<Bytes> read_whole(int file, std::string const& thing) {
   struct stat about{};
   if (::fstat(file, &about) != 0) return failure(errno, thing);
+  if (!S_ISREG(about.st_mode)) return fail(Errc::io_failed, thing + ": not a regular file");
   Bytes content(static_cast<std::size_t>(about.st_size));
   std::size_t done = 0;
   while (done < content.size()) {
@@ -106,7 +107,8 @@ class HomeDisk final : public Disk {
       : home_(std::move(home)), folder_(folder), lock_(lock) {}
 
   Result<Bytes> read(std::string const& path) override {
-    Descriptor const file(::openat(folder_.get(), path.c_str(), O_RDONLY | O_CLOEXEC));
+    int const flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;  // a pipe must not hold us up
+    Descriptor const file(::openat(folder_.get(), path.c_str(), flags));
     if (file.ok()) return read_whole(file.get(), describe(path));
     if (errno == ENOENT || errno == ENOTDIR) return failure(errno, describe(path));
     // Not failure(): what cannot be read is not "not writable".

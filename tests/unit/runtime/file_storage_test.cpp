@@ -88,6 +88,13 @@ TEST_CASE_FIXTURE(HomeFixture, "a failed write leaves the old content and no lit
   CHECK_FALSE(std::filesystem::exists(home + "/thing.partial"));
 }
 
+TEST_CASE_FIXTURE(HomeFixture, "what is no file is refused, and nobody waits for a pipe") {
+  REQUIRE(::mkfifo((home + "/pipe").c_str(), 0600) == 0);
+  CHECK(storage->read("pipe").error().errc() == Errc::io_failed);
+  REQUIRE(::mkdir((home + "/folder").c_str(), 0700) == 0);
+  CHECK(storage->read("folder").error().errc() == Errc::io_failed);
+}
+
 TEST_CASE_FIXTURE(HomeFixture, "a home has one owner, named to whoever comes second") {
   auto const second = FileStorage::open(home);
   REQUIRE_FALSE(second.has_value());
