@@ -49,7 +49,7 @@ std::string number_or(Json const& json, char const* key, int digits) {
 }
 
 void print_peers(Json const& peers) {
-  Table table({"peer", "state", "round", "loss", "tokens/s", "rtt ms", "in", "out"});
+  Table table({"peer", "state", "rounds", "loss", "tokens/s", "rtt ms", "in", "out"});
   for (auto const& peer : peers)
     table.add({text_or(peer, "name"), text_or(peer, "state"), number_or(peer, "round", 0),
                number_or(peer, "loss", 3), number_or(peer, "tokens_per_s", 0),
@@ -67,7 +67,7 @@ void print_status(Json const& json) {
   if (json.at("run").is_object())
     fmt::print("run {} ({}), model {}\n", text_or(json["run"], "name"), text_or(json["run"], "id"),
                text_or(json["run"].at("model"), "preset"));
-  fmt::print("round {}, step {} of {}; loss {}, held out {}; {} tokens/s on {}\n",
+  fmt::print("{} rounds done, step {} of {}; loss {}, held out {}; {} tokens/s on {}\n",
              number_or(round, "current", 0), number_or(round, "inner_step", 0),
              number_or(round, "inner_steps", 0), number_or(training, "loss", 3),
              number_or(training, "eval_loss", 3), number_or(training, "tokens_per_s", 0),
