@@ -99,8 +99,6 @@ constexpr auto table = std::to_array<Explanation>({
      "None of the bootstrap addresses answered.",
      "Check them with `grapevine doctor --bootstrap ADDR`, or keep trying with --retry.",
      environment},
-    {Errc::stale_round, "GV-RUN-007", "stale round", "A message is about a round that is over.",
-     "Nothing: it was ignored.", failed},
     {Errc::no_holder, "GV-RUN-008", "nobody has it",
      "No connected peer can serve a piece of data that is needed.",
      "It is asked for again; if it persists, the swarm has lost it.", failed},

@@ -152,6 +152,7 @@ Awaitable<Result<>> Node::State::first_state() {
     co_await doors.clock.sleep_for(100ms);
   }
   bool provisional = state && round_is_under_way();
+  std::function<bool()> const wanted = [this] { return !stop_requested; };
   while (!stop_requested) {
     auto const newest = round->view().newest();
     if (state && (!newest || newest->round <= state->round)) break;
@@ -163,7 +164,7 @@ Awaitable<Result<>> Node::State::first_state() {
       CO_TRY(co_await initial_state());
       break;
     }
-    auto pulled = co_await pull_state(*newest, round->view().holders(*newest));
+    auto pulled = co_await pull_state(*newest, round->view().holders(*newest), wanted);
     if (pulled) {
       CO_TRY(co_await adopt_state(*pulled));
       CO_TRY(co_await set_trainer(*pulled, false));
@@ -171,6 +172,7 @@ Awaitable<Result<>> Node::State::first_state() {
       provisional = true;
       break;
     }
+    if (stop_requested) break;
     problem(pulled.error());
     patience = doors.clock.now() + patience_time;  // whoever had it may only have lost its link
     co_await doors.clock.sleep_for(500ms);

@@ -122,7 +122,8 @@ struct Node::State {
 
   // node_sync.cpp
   Awaitable<> sync(round_action::Sync action);
-  Awaitable<Result<ModelStatePtr>> pull_state(Version version, std::vector<PeerId> holders);
+  Awaitable<Result<ModelStatePtr>> pull_state(Version version, std::vector<PeerId> holders,
+                                              std::function<bool()> still_wanted);
   Awaitable<Result<>> adopt_state(ModelStatePtr next);
   Awaitable<Result<>> set_trainer(ModelStatePtr next, bool keep_progress);
   void keep(ModelState const& kept);

@@ -10,12 +10,12 @@ Awaitable<> Node::State::sync(round_action::Sync action) {
   log_info("{} the state of round {} from {} peers",
            action.background ? "this peer's state differs: pulling" : "behind: pulling",
            action.version.round, action.holders.size());
-  auto pulled = co_await pull_state(action.version, action.holders);
+  std::function<bool()> const wanted = [this, &action] { return round->awaits(action.version); };
+  auto pulled = co_await pull_state(action.version, action.holders, wanted);
+  if (!wanted()) co_return;
   Result<> done;
   if (!pulled) {
     done = tl::unexpected(pulled.error());
-  } else if (round->version().round > action.version.round) {
-    done = fail(Errc::stale_round, "the pulled state is of a round that is over");
   } else {
     done = co_await adopt_state(*pulled);
     // In the background training goes on from where it began: the outer gradient is the same
@@ -25,7 +25,7 @@ Awaitable<> Node::State::sync(round_action::Sync action) {
   }
   if (!done) {
     problem(done.error());
-    feed(round_event::SyncFailed{done.error().message()});
+    feed(round_event::SyncFailed{action.version, done.error().message()});
     co_return;
   }
   if (!action.background) {
@@ -39,7 +39,8 @@ Awaitable<> Node::State::sync(round_action::Sync action) {
 // The descriptor first (it is named by the version's hash), then the shards that are not here
 // already: in the state we are at, or from a try that failed half-way.
 Awaitable<Result<ModelStatePtr>> Node::State::pull_state(Version version,
-                                                         std::vector<PeerId> holders) {
+                                                         std::vector<PeerId> holders,
+                                                         std::function<bool()> still_wanted) {
   Instant const deadline = doors.clock.now() + from_seconds(manifest->manifest.deadline_s_max);
   CO_TRY_ASSIGN(auto const fetched, co_await blobs->fetch({version.state, 0}, holders, deadline));
   CO_TRY_ASSIGN(auto const descriptor, decode_state(*fetched.blob));
@@ -62,6 +63,8 @@ Awaitable<Result<ModelStatePtr>> Node::State::pull_state(Version version,
         co_return fail(Errc::schema_mismatch, "a state with shards of another size");
       auto& blob = here[ref];
       if (blob == nullptr) {
+        // Two pulls at once would undo each other: the one that nobody waits for any more ends.
+        if (!still_wanted()) co_return fail(Errc::cancelled, "another state is wanted by now");
         CO_TRY_ASSIGN(auto const shard, co_await blobs->fetch(ref, holders, deadline));
         unfinished.shards[ref] = blob = shard.blob;
       }

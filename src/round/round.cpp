@@ -135,7 +135,7 @@ void Round::handle(round_event::InnerFailed const&) {
   failed_ = true;
   if (!together()) return apply_apart({});
   provisional_ = true;
-  healing_.reset();
+  awaited_.reset();
   start_collecting();
 }
 
@@ -195,25 +195,24 @@ void Round::handle(round_event::Applied const& event) {
 }
 
 void Round::handle(round_event::Synced const& event) {
-  if (healing_ && event.version.round == version_.round) {
-    healing_.reset();
-    if (event.version.state == version_.state) return;
-    version_ = event.version;  // same round, another state: training goes on
-    round_started_ = now_;
-    actions_.push_back(round_action::BeaconNow{});
-    return;
+  if (!awaits(event.version)) return;
+  awaited_.reset();
+  if (phase_ == RoundPhase::syncing) {
+    syncs_failed_ = 0;
+    follow_pause_ = 1;
+    version_ = event.version;
+    provisional_ = together();
+    return begin_round();
   }
-  if (phase_ != RoundPhase::syncing) return;
-  ASSERT(event.version.round > version_.round);
-  syncs_failed_ = 0;
-  follow_pause_ = 1;
-  version_ = event.version;
-  provisional_ = together();
-  begin_round();
+  if (event.version.state == version_.state) return;
+  version_ = event.version;  // same round, another state: training goes on
+  round_started_ = now_;
+  actions_.push_back(round_action::BeaconNow{});
 }
 
-void Round::handle(round_event::SyncFailed const&) {
-  healing_.reset();
+void Round::handle(round_event::SyncFailed const& event) {
+  if (!awaits(event.version)) return;
+  awaited_.reset();
   round_started_ = now_;  // look again after the settle time
   if (phase_ != RoundPhase::syncing) return;
   ++syncs_failed_;
@@ -228,7 +227,7 @@ void Round::begin_round() {
   late_ = false;
   failed_ = false;
   inner_done_ = false;
-  healing_.reset();
+  awaited_.reset();
   retry_sync_at_.reset();
   round_started_ = now_;
   if (settings_.rounds > 0 && version_.round >= settings_.rounds) {
@@ -260,17 +259,17 @@ void Round::look_around() {
     if (ahead && ahead->round > version_.round + 1) sync_to(*ahead);
     return;
   }
-  if (ahead && !healing_) return catch_up(*ahead);  // two pulls at once would undo each other
+  if (ahead) return catch_up(*ahead);
   heal();
-  if (inner_done_ && !healing_) prepare();
+  if (inner_done_ && !awaited_) prepare();
 }
 
 void Round::heal() {
   Duration const age = now_ - round_started_;
-  if (healing_ || (inner_done_ ? age < sync_retry_time : age < settle_time)) return;
+  if (awaited_ || (inner_done_ ? age < sync_retry_time : age < settle_time)) return;
   auto const agreed = view_.agreed(version_);
   if (agreed == version_) return;
-  healing_ = agreed;
+  awaited_ = agreed;
   actions_.push_back(round_action::Sync{agreed, view_.holders(agreed), true});
 }
 
@@ -294,7 +293,7 @@ void Round::prepare() {
 void Round::sync_to(Version const& version) {
   ASSERT(version.round > version_.round);
   phase_ = RoundPhase::syncing;
-  healing_.reset();
+  awaited_ = version;
   retry_sync_at_.reset();
   actions_.push_back(round_action::Sync{version, view_.holders(version), false});
   actions_.push_back(round_action::BeaconNow{});

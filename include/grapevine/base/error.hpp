@@ -50,7 +50,6 @@ enum class Errc : std::uint16_t {
   no_run_found,
   many_runs_found,
   bootstrap_unreachable,
-  stale_round,
   no_holder,
   hash_mismatch,
   // training

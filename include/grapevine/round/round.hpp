@@ -111,6 +111,7 @@ struct Synced {
   Version version;
 };
 struct SyncFailed {
+  Version version;
   std::string reason;
 };
 // Of this peer, as measured; 0 when unknown.
@@ -212,6 +213,8 @@ class Round {
   [[nodiscard]] PeerState beacon_state() const;
   [[nodiscard]] SwarmView const& view() const { return view_; }
   [[nodiscard]] std::uint32_t inner_target() const { return inner_target_; }
+  // A pull may end when the machine has long moved on: only this state may still be made ours.
+  [[nodiscard]] bool awaits(Version const& version) const { return awaited_ == version; }
   // While collecting: who is in so far, and until when the rest is waited for.
   [[nodiscard]] std::vector<PeerId> contributors() const;
   [[nodiscard]] Instant collect_until() const { return collect_until_; }
@@ -316,7 +319,7 @@ class Round {
   bool failed_ = false;      // the trainer's progress is worthless
   bool late_ = false;        // interrupted: closes the round without having contributed
   bool inner_done_ = false;  // in training: waits for a heal to end before preparing
-  std::optional<Version> healing_;
+  std::optional<Version> awaited_;  // asked for with the newest Sync; to heal, unless syncing
   std::optional<Instant> retry_sync_at_;
   std::uint32_t syncs_failed_ = 0;       // in a row
   std::uint64_t follow_from_ = 0;        // before this round of ours nobody ahead is believed

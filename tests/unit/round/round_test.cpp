@@ -211,50 +211,6 @@ TEST_CASE("two halves that trained apart come to one state when they meet again"
   }
 }
 
-TEST_CASE("a state of another mind comes whole before the newer one is pulled") {
-  RoundSettings settings;
-  settings.self = peer_number(0);
-  settings.mix = MixPattern::global;
-  settings.shards = 1;
-  settings.inner_steps = 10;
-  settings.wait_min = 1s;
-  settings.wait_max = 10s;
-  settings.beacon_ttl = 1min;
-  Round round(settings);
-  Instant now{};
-  std::vector<round_action::Sync> syncs;
-  auto const feed = [&](RoundEvent const& event) {
-    for (auto const& action : round.on(event, now))
-      if (auto const* const sync = std::get_if<round_action::Sync>(&action)) syncs.push_back(*sync);
-  };
-  std::uint64_t sequence = 0;
-  auto const others_at = [&](Version const& version) {
-    Beacon beacon;
-    beacon.sequence = ++sequence;
-    beacon.round = version.round;
-    beacon.state_hash = version.state;
-    beacon.state = PeerState::training;
-    for (std::uint8_t n = 1; n <= 2; ++n) feed(round_event::BeaconSeen{peer_number(n), beacon});
-  };
-  Version const ours{7, sha256(as_bytes("ours"))}, theirs{7, sha256(as_bytes("theirs"))},
-      next{8, sha256(as_bytes("next"))};
-  feed(round_event::Start{ours, false});
-  others_at(theirs);
-  now += 3s;
-  feed(round_event::Tick{});
-  REQUIRE(syncs.size() == 1);
-  CHECK(syncs[0].background);
-  others_at(next);
-  CHECK(syncs.size() == 1);  // two at once would undo each other
-  feed(round_event::Synced{theirs});
-  CHECK(round.version() == theirs);
-  feed(round_event::Tick{});
-  REQUIRE(syncs.size() == 2);
-  CHECK(syncs[1].version == next);
-  feed(round_event::Synced{next});
-  CHECK(round.version() == next);
-}
-
 TEST_CASE("a reducer that invents an input or a weight is not believed") {
   RoundWorld world(4, 5, 6);
   world.tamper = [](Announcement& announcement) {
@@ -268,6 +224,56 @@ TEST_CASE("a reducer that invents an input or a weight is not believed") {
   // Nobody takes the tampered shards from another: each is its own successor for them.
   for (auto const& apply : world[0].applied)
     for (auto const& input : apply.inputs) CHECK(input.tokens <= 20);
+}
+
+TEST_CASE("a pull that ends after another was asked for changes nothing") {
+  RoundSettings settings;
+  settings.self = peer_number(1);
+  settings.inner_steps = 20;
+  settings.wait_min = 2s;
+  settings.wait_max = 60s;
+  settings.beacon_ttl = 60s;
+  Round round(settings);
+  auto const version = [](std::uint64_t number, char const* name) {
+    return Version{number, sha256(as_bytes(std::string_view(name)))};
+  };
+  Instant now{};
+  std::vector<round_action::Sync> asked;
+  auto const feed = [&](RoundEvent const& event) {
+    for (auto const& action : round.on(event, now))
+      if (auto const* sync = std::get_if<round_action::Sync>(&action)) asked.push_back(*sync);
+  };
+  auto const others_are_at = [&](Version const& at) {
+    Beacon beacon;
+    beacon.sequence = at.round;
+    beacon.state = PeerState::training;
+    beacon.round = at.round;
+    beacon.state_hash = at.state;
+    for (std::uint8_t peer : {2, 3}) feed(round_event::BeaconSeen{peer_number(peer), beacon});
+  };
+  feed(round_event::Start{version(3, "ours"), false});
+  others_are_at(version(3, "theirs"));
+  now += 3s;
+  feed(round_event::Tick{});
+  others_are_at(version(5, "newer"));
+  REQUIRE(asked.size() == 2);
+  CHECK(asked[0].background);
+  CHECK(asked[0].version == version(3, "theirs"));
+  CHECK_FALSE(asked[1].background);
+  CHECK(asked[1].version == version(5, "newer"));
+  CHECK_FALSE(round.awaits(asked[0].version));
+  CHECK(round.awaits(asked[1].version));
+  for (RoundEvent const& late :
+       {RoundEvent(round_event::Synced{asked[0].version}),
+        RoundEvent(round_event::SyncFailed{asked[0].version, "no holder"})}) {
+    feed(late);
+    CHECK(round.version() == version(3, "ours"));
+    CHECK(round.phase() == RoundPhase::syncing);
+    CHECK(asked.size() == 2);
+  }
+  feed(round_event::Synced{asked[1].version});
+  CHECK(round.version() == version(5, "newer"));
+  CHECK(round.phase() == RoundPhase::training);
 }
 
 TEST_CASE("a liar who claims a far round moves nobody") {

@@ -214,7 +214,7 @@ class RoundWorld : public VirtualTime {
         for (std::size_t j = 0; j < peers_.size(); ++j)
           if (id(j) == holder && peers_[j].alive && peers_[j].serves && connected(j, i))
             return feed(i, round_event::Synced{a.version});
-      feed(i, round_event::SyncFailed{"no holder"});
+      feed(i, round_event::SyncFailed{a.version, "no holder"});
     });
   }
   void perform(std::size_t i, round_action::BeaconNow const&) { beacon(i); }
