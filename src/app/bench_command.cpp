@@ -2,6 +2,7 @@
 
 #include "app/bench_codec_command.hpp"
 #include "app/bench_consensus_command.hpp"
+#include "app/bench_mixing_command.hpp"
 #include "app/bench_train_command.hpp"
 #include "app/command_line.hpp"
 #include "app/commands.hpp"
@@ -26,6 +27,8 @@ constexpr std::array benches{
     Bench{"codec", "encoding and decoding of tensors beside memcpy", bench_codec_command},
     Bench{"consensus", "how far apart the peers are, for each way of mixing",
           bench_consensus_command},
+    Bench{"mixing", "time and bytes of averaging over processes on this machine",
+          bench_mixing_command},
     Bench{"train", "tokens a second of a training step", bench_train_command},
 };
 
