@@ -224,7 +224,6 @@ void Round::begin_round() {
   book_of(version_.round);
   blobs_.clear();
   members_ever_.clear();
-  late_ = false;
   failed_ = false;
   inner_done_ = false;
   awaited_.reset();
@@ -275,11 +274,7 @@ void Round::heal() {
 
 void Round::catch_up(Version const& ahead) {
   if (!inner_done_) actions_.push_back(round_action::StopInner{});
-  if (ahead.round == version_.round + 1 && results_known()) {
-    late_ = true;
-    start_collecting();
-    return;
-  }
+  if (ahead.round == version_.round + 1 && results_known()) return start_collecting();
   sync_to(ahead);
 }
 

@@ -66,6 +66,7 @@ void Round::start_collecting() {
   phase_ = RoundPhase::collecting;
   collect_started_ = now_;
   collect_until_ = give_up_ = now_;
+  awaited_.reset();  // the state of this round is what it is
   actions_.push_back(round_action::BeaconNow{});
 }
 
@@ -86,11 +87,21 @@ void Round::set_deadlines() {
   // Nobody is waited for longer than we trained ourselves: slower peers take fewer steps instead.
   Duration const longest =
       std::clamp(inner_took_ + transfer, settings_.wait_min, settings_.wait_max);
+  if (runs_away()) until = collect_started_ + longest;
   // What was granted is not taken back: when the last one arrives the wait ends now, not in the
   // past.
   Instant const granted = std::min(collect_until_, now_);
   collect_until_ = std::max(std::min(until, collect_started_ + longest), granted);
   give_up_ = collect_until_ + std::max(settings_.wait_min, 2 * transfer);
+}
+
+// Most of the swarm is still in the round before. Going on without it, a peer with a fast link
+// would stay a round ahead for ever, and mix with nobody.
+bool Round::runs_away() const {
+  auto const behind = std::ranges::count_if(view_.peers(), [this](auto const& entry) {
+    return entry.second.counts() && entry.second.beacon.round + 1 == version_.round;
+  });
+  return static_cast<std::size_t>(behind) > expected().size() + 1;
 }
 
 void Round::collect() {
@@ -135,6 +146,7 @@ void Round::want_inputs(std::uint32_t index) {
 
 bool Round::inputs_settled(std::uint32_t index) const {
   if (now_ >= collect_until_) return true;
+  if (runs_away()) return false;
   for (auto const& peer : expected())
     if (contribution_of(peer) == nullptr) return false;
   for (auto const& peer : contributors()) {
@@ -250,7 +262,6 @@ void Round::want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadl
 void Round::apply() {
   round_action::Apply action;
   action.round = version_.round;
-  action.keep_progress = (late_ || provisional_) && !failed_;
   std::map<PeerId, std::uint32_t> used;
   for (std::uint32_t i = 0; i < settings_.shards; ++i) {
     auto const* const chosen = best_here(i);
@@ -262,6 +273,7 @@ void Round::apply() {
     auto const* const contribution = contribution_of(peer);
     action.inputs.push_back({peer, contribution->tokens, contribution->norm, shards});
   }
+  action.keep_progress = !failed_ && !used.contains(settings_.self);
   for (auto const& peer : members_ever_)
     if (!used.contains(peer) &&
         action.inputs.size() + action.missing.size() < limits::round_peers_max)

@@ -180,7 +180,8 @@ struct Apply {
   // With MixPattern::pair and none. `results` are then this peer's own gradients, or absent when it
   // sits the round out.
   std::optional<PairMix> pair;
-  // The trainer was interrupted: it goes on from the new state plus what it had learned since.
+  // Nothing that this peer trained is in the results: it goes on from the new state with what it
+  // has learned since on top, and contributes that a round later.
   bool keep_progress = false;
 };
 // Pull the state of `version`. In the background while training goes on (a heal: same round, the
@@ -309,6 +310,7 @@ class Round {
   [[nodiscard]] Instant overdue_at() const;
   void want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadline);
   [[nodiscard]] Duration transfer_estimate() const;
+  [[nodiscard]] bool runs_away() const;
   [[nodiscard]] std::string why_missing(PeerId const& peer) const;
 
   RoundSettings settings_;
@@ -316,9 +318,8 @@ class Round {
   RoundPhase phase_ = RoundPhase::idle;
   Version version_;
   bool provisional_ = false;
-  bool failed_ = false;      // the trainer's progress is worthless
-  bool late_ = false;        // interrupted: closes the round without having contributed
-  bool inner_done_ = false;  // in training: waits for a heal to end before preparing
+  bool failed_ = false;             // the trainer's progress is worthless
+  bool inner_done_ = false;         // in training: waits for a heal to end before preparing
   std::optional<Version> awaited_;  // asked for with the newest Sync; to heal, unless syncing
   std::optional<Instant> retry_sync_at_;
   std::uint32_t syncs_failed_ = 0;       // in a row

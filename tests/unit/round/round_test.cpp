@@ -276,6 +276,48 @@ TEST_CASE("a pull that ends after another was asked for changes nothing") {
   CHECK(round.phase() == RoundPhase::training);
 }
 
+TEST_CASE("a peer that is a round ahead of most others waits for them, and not for a few") {
+  for (std::uint8_t const behind : {1, 3}) {
+    CAPTURE(behind);
+    RoundSettings settings;
+    settings.self = peer_number(1);
+    settings.inner_steps = 20;
+    settings.wait_min = 2s;
+    settings.wait_max = 60s;
+    settings.beacon_ttl = 60s;
+    Round round(settings);
+    Instant now{};
+    std::size_t averages = 0;
+    auto const feed = [&](RoundEvent const& event) {
+      for (auto const& action : round.on(event, now))
+        averages += std::holds_alternative<round_action::Average>(action) ? 1 : 0;
+    };
+    Version const ours{7, sha256(as_bytes("ours"))};
+    Beacon beacon;
+    beacon.sequence = 1;
+    beacon.state = PeerState::mixing;
+    beacon.round = 6;
+    for (std::uint8_t i = 0; i < behind; ++i)
+      feed(round_event::BeaconSeen{peer_number(static_cast<std::uint8_t>(2 + i)), beacon});
+    feed(round_event::Start{ours, false});
+    now += 10s;
+    feed(round_event::InnerDone{20, 10s});
+    Contribution mine;
+    mine.round = 7;
+    mine.base = ours.state;
+    mine.tokens = 100;
+    mine.shards = {grapevine::test::blob_named("gradient")};
+    feed(round_event::Prepared{mine});
+    CHECK(averages == (behind == 1 ? 1 : 0));
+    now += 9s;  // as long as the inner steps took, and no longer
+    feed(round_event::Tick{});
+    CHECK(averages == (behind == 1 ? 1 : 0));
+    now += 4s;
+    feed(round_event::Tick{});
+    CHECK(averages == 1);
+  }
+}
+
 TEST_CASE("a liar who claims a far round moves nobody") {
   SwarmView view(10s);
   Beacon honest;
