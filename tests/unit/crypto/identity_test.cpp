@@ -131,6 +131,21 @@ TEST_CASE("points off the curve, not canonical or of mixed order are refused") {
   CHECK_FALSE(PublicKey::from_raw(Bytes(33)).has_value());
 }
 
+TEST_CASE("a key that was proven lends nothing to one that looks like it") {
+  auto const good = identity_a().public_key().raw();
+  int refused = 0;
+  for (int time = 0; time < 2; ++time)
+    for (int change = 0; change < 256; ++change) {
+      auto raw = good;
+      raw[31] ^= static_cast<std::uint8_t>(change);
+      CHECK(PublicKey::from_raw(good).has_value());
+      bool const valid = crypto_core_ed25519_is_valid_point(raw.data()) == 1;
+      CHECK(PublicKey::from_raw(raw).has_value() == valid);
+      if (!valid) ++refused;
+    }
+  CHECK(refused > 256);
+}
+
 TEST_CASE("generated identities follow from the randomness they are given") {
   SeededRandom one(1), same(1), two(2);
   auto const a = Identity::generate(one);
