@@ -108,6 +108,7 @@ void Round::handle(round_event::ContributionSeen const& event) {
     contributions.emplace(event.peer, contribution);  // the first counts
   if (phase_ != RoundPhase::training || provisional_ || contribution.round != version_.round)
     return;
+  rank_reducers();
   for (std::uint32_t i = 0; i < settings_.shards; ++i)
     if (rank_in(i) == 0) want_inputs(i);  // early contributions travel while we still train
 }
@@ -224,6 +225,7 @@ void Round::begin_round() {
   book_of(version_.round);
   blobs_.clear();
   members_ever_.clear();
+  ranked_.clear();
   failed_ = false;
   inner_done_ = false;
   awaited_.reset();

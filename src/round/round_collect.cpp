@@ -106,20 +106,35 @@ bool Round::runs_away() const {
 
 void Round::collect() {
   set_deadlines();
+  rank_reducers();
   for (std::uint32_t i = 0; i < settings_.shards; ++i) reduce(i);
   want_results();
   if (results_here() || now_ >= give_up_) apply();
 }
 
-std::size_t Round::rank_in(std::uint32_t index) const {
-  auto const& bad = book().shards[index].bad_reducers;
-  std::vector<PeerId> peers{settings_.self};
+// Hashing everybody for every shard at every event would be most of the machine's time: done again
+// only when it is about others than before.
+void Round::rank_reducers() {
+  auto peers = expected();
   bool const only_contributors = phase_ == RoundPhase::collecting && now_ >= collect_until_;
-  for (auto const& peer : expected())
-    if (!bad.contains(peer) && (!only_contributors || contribution_of(peer) != nullptr))
-      peers.push_back(peer);
-  auto const ranked = reducers(settings_.run, version_.round, index, std::move(peers));
-  return static_cast<std::size_t>(std::ranges::find(ranked, settings_.self) - ranked.begin());
+  if (only_contributors)
+    std::erase_if(peers, [this](PeerId const& peer) { return contribution_of(peer) == nullptr; });
+  if (peers == ranked_) return;
+  ranked_ = std::move(peers);
+  auto everyone = ranked_;
+  everyone.push_back(settings_.self);
+  for (std::uint32_t i = 0; i < settings_.shards; ++i) {
+    auto order = reducers(settings_.run, version_.round, i, everyone);
+    order.erase(std::ranges::find(order, settings_.self), order.end());
+    book_of(version_.round).shards[i].before_us = std::move(order);
+  }
+}
+
+std::size_t Round::rank_in(std::uint32_t index) const {
+  auto const& shard = book().shards[index];
+  if (shard.bad_reducers.empty()) return shard.before_us.size();
+  return static_cast<std::size_t>(std::ranges::count_if(
+      shard.before_us, [&](PeerId const& peer) { return !shard.bad_reducers.contains(peer); }));
 }
 
 void Round::reduce(std::uint32_t index) {

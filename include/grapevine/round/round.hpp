@@ -240,6 +240,7 @@ class Round {
   struct Shard {
     std::vector<Candidate> candidates;  // results announced for it, one a reducer
     std::set<PeerId> bad_reducers;      // announced and did not serve
+    std::vector<PeerId> before_us;      // of `ranked_`, those responsible before this peer
     bool averaging = false;
     bool averaged = false;
   };
@@ -304,6 +305,7 @@ class Round {
   [[nodiscard]] bool results_known() const;
   [[nodiscard]] bool inputs_settled(std::uint32_t index) const;
   [[nodiscard]] std::vector<ShardResult::Input> inputs_here(std::uint32_t index) const;
+  void rank_reducers();  // fills before_us, when others than before come into question
   [[nodiscard]] std::size_t rank_in(std::uint32_t index) const;
   [[nodiscard]] Asked const* asked(BlobRef const& blob) const;
   [[nodiscard]] Arrival arrival(BlobRef const& blob) const;
@@ -328,6 +330,7 @@ class Round {
   std::map<std::uint64_t, Book> books_;  // of this round and the next
   std::map<BlobRef, Asked> blobs_;       // of this round
   std::set<PeerId> members_ever_;        // who counted at some time in this round; bounded
+  std::vector<PeerId> ranked_;           // the others whose ranks before_us holds
   std::uint32_t inner_target_ = 0;
   Duration inner_took_{};
   round_event::Rates rates_;
