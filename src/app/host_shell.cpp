@@ -37,7 +37,7 @@ HostShell::HostShell(Doors doors, Identity identity, HostOptions options, Print 
     : doors_(doors),
       print_(std::move(print)),
       host_(doors, std::move(identity), std::move(options)),
-      pubsub_(doors, host_, doors.clock.unix_ns()),
+      pubsub_(doors, host_, {.seqno_first = doors.clock.unix_ns()}),
       running_(doors.executor) {
   host_.on_event([this](Host::Event const& event) { print_event(event); });
 }

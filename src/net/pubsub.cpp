@@ -12,15 +12,16 @@ Awaitable<> nothing() { co_return; }
 
 }  // namespace
 
-PubSub::State::State(Doors to, Host& on, std::uint64_t seqno_first)
+PubSub::State::State(Doors to, Host& on, Options options)
     : doors(to),
       host(on),
-      router(host.identity(), seqno_first, doors.random),
+      router(host.identity(), options.seqno_first, doors.random,
+             {.authors_count_up = options.authors_count_up}),
       alive(std::make_shared<State*>(this)),
       tasks(doors.executor) {}
 
-PubSub::PubSub(Doors doors, Host& host, std::uint64_t seqno_first)
-    : state_(std::make_unique<State>(doors, host, seqno_first)) {}
+PubSub::PubSub(Doors doors, Host& host, Options options)
+    : state_(std::make_unique<State>(doors, host, options)) {}
 PubSub::~PubSub() = default;
 void PubSub::start() { state_->start(); }
 Awaitable<> PubSub::stop() { return state_->stop(); }

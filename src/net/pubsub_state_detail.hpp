@@ -12,7 +12,7 @@
 namespace grapevine {
 
 struct PubSub::State {
-  State(Doors doors, Host& host, std::uint64_t seqno_first);
+  State(Doors doors, Host& host, Options options);
 
   struct Peer {
     PeerId id;

@@ -3,6 +3,23 @@
 
 namespace grapevine {
 
+void SequenceFloors::raise(PeerId const& author, std::uint64_t seqno) {
+  auto const [at, fresh] = floors_.try_emplace(author);
+  if (fresh)
+    at->second.place = order_.insert(order_.end(), author);
+  else
+    order_.splice(order_.end(), order_, at->second.place);
+  at->second.seqno = std::max(at->second.seqno, seqno);
+  if (floors_.size() <= max_) return;
+  floors_.erase(order_.front());
+  order_.pop_front();
+}
+
+bool SequenceFloors::covers(PeerId const& author, std::uint64_t seqno) const {
+  auto const known = floors_.find(author);
+  return known != floors_.end() && seqno <= known->second.seqno;
+}
+
 void SeenCache::insert(GossipId const& id, Instant now) {
   auto const [at, fresh] = ids_.insert(id);
   if (!fresh) return;
@@ -15,6 +32,7 @@ void SeenCache::expire(Instant now) {
 }
 
 void SeenCache::drop_oldest() {
+  if (listener_) listener_(*order_.front().id);
   ids_.erase(order_.front().id);
   order_.pop_front();
   ASSERT(ids_.size() == order_.size());

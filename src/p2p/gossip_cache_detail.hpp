@@ -1,21 +1,51 @@
-// What a gossip router remembers of messages: SeenCache (ids, so that a message counts once) and
-// HistoryCache (whole messages of the last heartbeats, so that others can ask for them). Both are
-// bounded; the oldest goes first. Owned by the router.
-// Source: gossipsub v1.0, "message cache" and "seen cache".
+// What a gossip router remembers of messages: SeenCache (ids, so that a message counts once),
+// SequenceFloors (what of an author was seen and forgotten) and HistoryCache (whole messages of the
+// last heartbeats, so that others can ask for them). All are bounded; the oldest goes first. Owned
+// by the router.
+// Source: gossipsub v1.0, "message cache" and "seen cache"; the floors are the idea of go-libp2p's
+// basic seqno validator, with room for messages that overtake each other.
 #pragma once
 
 #include "grapevine/p2p/gossip.hpp"
 
 #include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <set>
 
 namespace grapevine {
 
 using GossipFrame = std::shared_ptr<Bytes const>;
 
+// Of each author the greatest sequence number that the seen cache has forgotten. Where every
+// author counts up, what is not above it and not in the cache has been here before, or is so late
+// that a younger message has lived its time: both may be refused.
+class SequenceFloors {
+ public:
+  explicit SequenceFloors(std::size_t authors_max) : max_(authors_max) {}
+  void raise(PeerId const& author, std::uint64_t seqno);
+  [[nodiscard]] bool covers(PeerId const& author, std::uint64_t seqno) const;
+  [[nodiscard]] std::size_t size() const { return floors_.size(); }
+
+ private:
+  std::size_t max_;
+  std::list<PeerId> order_;  // the one raised longest ago first
+  struct Floor {
+    std::uint64_t seqno = 0;
+    std::list<PeerId>::iterator place;
+  };
+  std::map<PeerId, Floor> floors_;
+};
+
 class SeenCache {
  public:
   SeenCache(Duration lifetime, std::size_t max) : lifetime_(lifetime), max_(max) {}
   [[nodiscard]] bool contains(GossipId const& id) const { return ids_.contains(id); }
+  // Called with each id that goes.
+  void on_forgotten(std::function<void(GossipId const&)> listener) {
+    listener_ = std::move(listener);
+  }
   void insert(GossipId const& id, Instant now);
   void expire(Instant now);
   [[nodiscard]] std::size_t size() const { return ids_.size(); }
@@ -31,6 +61,7 @@ class SeenCache {
     std::set<GossipId>::iterator id;
   };
   std::deque<Entry> order_;
+  std::function<void(GossipId const&)> listener_;
 };
 
 class HistoryCache {

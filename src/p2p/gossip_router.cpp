@@ -24,7 +24,16 @@ GossipRouter::State::State(Identity who, std::uint64_t seqno_first, Random& sour
       random(source),
       p(parameters),
       seen(parameters.seen, limits::gossip_seen_max),
-      history(parameters.history, limits::gossip_history_bytes_max) {}
+      floors(limits::gossip_authors_max),
+      history(parameters.history, limits::gossip_history_bytes_max) {
+  if (!p.authors_count_up) return;
+  seen.on_forgotten([this](GossipId const& id) {
+    ByteView const bytes = id;
+    auto const author = PeerId::from_bytes(bytes.first(bytes.size() - sizeof(std::uint64_t)));
+    ASSERT(author.has_value());  // see RpcAuthor
+    floors.raise(*author, read_be<std::uint64_t>(bytes.last(sizeof(std::uint64_t))));
+  });
+}
 
 GossipRouter::GossipRouter(Identity identity, std::uint64_t seqno_first, Random& random,
                            GossipParameters parameters)
@@ -118,6 +127,8 @@ void GossipRouter::State::on_message(PeerId const& via, RpcMessage const& messag
     if (pending != judging.end()) pending->second.senders.insert(via);
     return;
   }
+  // No blame: who came late to the topic cannot know it for one.
+  if (floors.covers(author->from, author->seqno)) return reject("replay");
   if (judging.size() >= limits::gossip_validations_max) return reject("overload");
   if (!check_signature(message, author->from)) return reject_invalid(via, "signature");
 
@@ -282,6 +293,7 @@ GossipRouter::Held GossipRouter::held() const {
   auto const& s = *state_;
   Held held{.topics = s.topics.size(),
             .seen = s.seen.size(),
+            .floors = s.floors.size(),
             .history = s.history.size(),
             .history_bytes = s.history.bytes(),
             .promises = s.promises.size(),

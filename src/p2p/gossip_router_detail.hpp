@@ -46,6 +46,7 @@ struct GossipRouter::State {
   };
   std::map<std::string, std::map<PeerId, Backoff>> backoffs;
   SeenCache seen;
+  SequenceFloors floors;
   HistoryCache history;
   GossipScores scores;
   struct Judging {

@@ -56,7 +56,7 @@ struct GossipControl {
 struct RpcAuthor {
   PeerId from;
   std::uint64_t seqno = 0;
-  GossipId id;
+  GossipId id;  // the bytes of the one, then of the other
 };
 // The cheap part: an author, an 8-byte seqno, a topic, something like a signature.
 [[nodiscard]] Result<RpcAuthor> read_author(RpcMessage const& message);

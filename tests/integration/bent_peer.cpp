@@ -49,7 +49,7 @@ class Peer {
   Peer(Doors the_doors, Identity const& identity)
       : doors(the_doors),
         host(doors, identity, on_loopback()),
-        pubsub(doors, host, doors.clock.unix_ns()),
+        pubsub(doors, host, {.seqno_first = doors.clock.unix_ns()}),
         blobs(doors, host, {}) {}
 
   Result<> start() {

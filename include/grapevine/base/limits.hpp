@@ -104,6 +104,7 @@ inline constexpr std::size_t gossip_validations_max = 1024;
 inline constexpr std::size_t gossip_rpc_fields_max = 64 * 1024;  // of an RPC, all levels together
 inline constexpr std::size_t gossip_id_max = 64;                 // bytes of a message id
 inline constexpr std::size_t gossip_seen_max = 64 * 1024;
+inline constexpr std::size_t gossip_authors_max = 4096;  // whose old messages are told from new
 inline constexpr std::size_t gossip_ids_told_max =
     2000;  // per IHAVE: fits the caps of every receiver
 inline constexpr std::size_t gossip_history_bytes_max = 32 * 1024 * 1024;

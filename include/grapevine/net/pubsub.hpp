@@ -12,8 +12,12 @@ namespace grapevine {
 
 class PubSub {
  public:
-  // `seqno_first` must be above every seqno of earlier processes with this identity.
-  PubSub(Doors doors, Host& host, std::uint64_t seqno_first);
+  struct Options {
+    // `seqno_first` must be above every seqno of earlier processes with this identity.
+    std::uint64_t seqno_first = 0;
+    bool authors_count_up = false;  // see GossipParameters: then no message is taken twice, ever
+  };
+  PubSub(Doors doors, Host& host, Options options);
   ~PubSub();
   PubSub(PubSub const&) = delete;
   void start();

@@ -55,6 +55,9 @@ struct GossipParameters {
   Duration backoff_leaving = std::chrono::seconds(10);
   Duration graft_flood = std::chrono::seconds(10);
   Duration promise = std::chrono::seconds(3);
+  // Every author in these topics counts its seqnos up, as this router does (js-libp2p draws them at
+  // random): a message that the seen cache has forgotten is then refused for ever.
+  bool authors_count_up = false;
 };
 
 // `frame` is the RPC with its length prefix, shared by all it goes to. What is not `keep` may be
@@ -118,7 +121,8 @@ class GossipRouter {
   [[nodiscard]] Counters const& counters() const;
   // Entries held for others: what a flood must not be able to raise for good.
   struct Held {
-    std::size_t topics = 0, seen = 0, history = 0, history_bytes = 0, promises = 0, backoffs = 0;
+    std::size_t topics = 0, seen = 0, floors = 0, history = 0, history_bytes = 0, promises = 0,
+                backoffs = 0;
     std::size_t judging = 0, scores = 0, unwanted = 0;
   };
   [[nodiscard]] Held held() const;

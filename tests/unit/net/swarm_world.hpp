@@ -16,7 +16,7 @@ class SwarmNode final : public sim::Program {
  public:
   explicit SwarmNode(Doors doors)
       : host(doors, Identity::generate(doors.random), options()),
-        gossip(doors, host, doors.clock.unix_ns()),
+        gossip(doors, host, {.seqno_first = doors.clock.unix_ns()}),
         blobs(doors, host, {}) {}
   Awaitable<> run() override {
     auto const started = host.start();

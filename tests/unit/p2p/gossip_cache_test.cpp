@@ -33,6 +33,48 @@ TEST_CASE("ids are seen for their lifetime, and at most so many") {
   CHECK(seen.size() == 0);
 }
 
+TEST_CASE("what the seen cache forgets it tells, the oldest first") {
+  SeenCache seen(120s, 2);
+  std::vector<GossipId> forgotten;
+  seen.on_forgotten([&](GossipId const& id) { forgotten.push_back(id); });
+  Instant const now{};
+  for (std::uint8_t i = 0; i < 3; ++i) seen.insert({i}, now + i * 1s);
+  CHECK(forgotten == std::vector<GossipId>{{0}});
+  seen.expire(now + 200s);
+  CHECK(forgotten == std::vector<GossipId>{{0}, {1}, {2}});
+}
+
+TEST_CASE("a floor covers what is not above it, and never sinks") {
+  SequenceFloors floors(8);
+  CHECK_FALSE(floors.covers(peer(1), 0));
+  floors.raise(peer(1), 0);
+  CHECK(floors.covers(peer(1), 0));
+  CHECK_FALSE(floors.covers(peer(1), 1));
+  floors.raise(peer(1), 7);
+  floors.raise(peer(1), 5);
+  CHECK(floors.covers(peer(1), 7));
+  CHECK_FALSE(floors.covers(peer(1), 8));
+  CHECK_FALSE(floors.covers(peer(2), 7));
+  floors.raise(peer(2), ~0ULL);
+  CHECK(floors.covers(peer(2), ~0ULL));
+}
+
+TEST_CASE("floors are kept of so many authors; the one raised longest ago makes room") {
+  SequenceFloors floors(2);
+  floors.raise(peer(1), 5);
+  floors.raise(peer(2), 5);
+  floors.raise(peer(1), 6);
+  CHECK(floors.size() == 2);
+  floors.raise(peer(3), 5);
+  CHECK(floors.size() == 2);
+  CHECK(floors.covers(peer(1), 6));
+  CHECK_FALSE(floors.covers(peer(2), 5));
+  CHECK(floors.covers(peer(3), 5));
+  SequenceFloors none(0);
+  none.raise(peer(1), 5);
+  CHECK(none.size() == 0);
+}
+
 TEST_CASE("history has windows, and at most so many bytes") {
   HistoryCache history(5, 100);
   history.put({1}, "t", frame(40));

@@ -198,6 +198,51 @@ TEST_CASE("a replay within two minutes is a duplicate") {
   CHECK(party.score(1) >= 0);
 }
 
+TEST_CASE("where authors count up, a replay is refused for ever, and nobody is blamed") {
+  Party party(3, {.authors_count_up = true});
+  party.give(0, party.message(0, 7));
+  CHECK(party.judge(Verdict::accept) == 1);
+  party.beat(1s);
+  party.give(0, party.message(0, 9));
+  CHECK(party.judge(Verdict::accept) == 1);
+  party.beat(100s);
+  party.give(1, party.message(0, 8));  // overtaken by 9 on another path
+  CHECK(party.judge(Verdict::accept) == 1);
+  party.beat(100s);  // 7 and 9 are forgotten, 8 not yet
+  for (std::uint64_t const old : {7, 8, 9}) party.give(1, party.message(0, old));
+  CHECK(party.judge(Verdict::accept) == 0);
+  CHECK(party.rejected("replay") == 2);
+  party.beat(1h);
+  for (std::uint64_t const old : {7, 8, 9}) party.give(2, party.message(0, old));
+  CHECK(party.judge(Verdict::accept) == 0);
+  CHECK(party.rejected("replay") == 5);
+  CHECK(party.score(1) >= 0);
+  CHECK(party.score(2) >= 0);
+  party.give(0, party.message(0, 10));  // the author is not silenced
+  party.give(0, party.message(1, 3));   // nor is anybody else
+  CHECK(party.judge(Verdict::accept) == 2);
+}
+
+TEST_CASE("where authors draw their seqnos, a lower one is as new as a higher") {
+  Party party(2);
+  party.give(0, party.message(0, 9));
+  CHECK(party.judge(Verdict::accept) == 1);
+  party.beat(200s);
+  party.give(0, party.message(0, 7));
+  CHECK(party.judge(Verdict::accept) == 1);
+  CHECK(party.router.held().floors == 0);
+}
+
+TEST_CASE("a forger cannot raise an author's floor") {
+  Party party(2, {.authors_count_up = true});
+  auto forged = party.message(0, 1000);
+  forged.back() ^= 1;  // in the signature
+  party.give(1, forged);
+  party.beat(200s);
+  party.give(0, party.message(0, 8));
+  CHECK(party.judge(Verdict::accept) == 1);
+}
+
 TEST_CASE("our own messages coming back are dropped without blame") {
   Party party(1);
   party.give(0, party.message(1000, 99));
