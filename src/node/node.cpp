@@ -70,7 +70,8 @@ Awaitable<Result<>> Node::State::open_home() {
   host_options.announce = options.announce;
   host_options.agent = agent();
   host = std::make_unique<Host>(doors, *identity, host_options);
-  pubsub = std::make_unique<PubSub>(doors, *host, *sequence);
+  pubsub = std::make_unique<PubSub>(
+      doors, *host, PubSub::Options{.seqno_first = *sequence, .authors_count_up = true});
   blobs = std::make_unique<BlobExchange>(doors, *host, BlobExchange::Options{});
   host->on_event([this](Host::Event const& event) {
     if (event.kind == Host::Event::disconnected && round != nullptr)
@@ -134,6 +135,7 @@ Awaitable<Result<>> Node::State::first_state() {
     CO_TRY_ASSIGN(auto restored, co_await run_on<Result<ModelStatePtr>>(doors.train, build));
     CO_TRY(co_await adopt_state(restored));
     CO_TRY(co_await set_trainer(restored, false));
+    on_disk = Version{restored->round, restored->hash()};
     tokens_total = checkpoint->tokens_total;
   }
   if (agreed.mix == MixPattern::pair) {
@@ -223,15 +225,15 @@ Awaitable<> Node::State::take_part() {
   };
   Instant const at_least = doors.clock.now() + std::min<Duration>(options.linger, 2s);
   while (!stop_requested && doors.clock.now() < until) {
-    if (doors.clock.now() >= at_least && others_done()) break;
+    if (doors.clock.now() >= at_least && others_done() && !in_doubt()) break;
     co_await doors.clock.sleep_for(250ms);
   }
 }
 
 Awaitable<> Node::State::shut_down() {
   ++inner_generation;
-  while (checkpoint_running) co_await doors.clock.sleep_for(10ms);
-  if (round_start && checkpoint_round != round_start->state->round) {
+  while (checkpoint_running) co_await checkpoint_gate.wait();
+  if (round_start && on_disk != Version{round_start->state->round, round_start->state->hash()}) {
     auto written = co_await write_checkpoint(*round_start);
     if (!written) problem(written.error());
   }

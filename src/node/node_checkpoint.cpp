@@ -61,16 +61,14 @@ Awaitable<Result<std::optional<Checkpoint>>> Node::State::newest_checkpoint() {
   };
   auto checkpoint = co_await run_on<std::optional<Checkpoint>>(doors.heavy, read);
   for (auto const& error : damaged) problem(error);
-  if (checkpoint) {
-    checkpoint_round = checkpoint->round;
-    log_info("going on from the checkpoint of round {}", checkpoint->round);
-  }
+  if (checkpoint) log_info("going on from the checkpoint of round {}", checkpoint->round);
   co_return checkpoint;
 }
 
 Awaitable<Result<>> Node::State::write_checkpoint(RoundStart start) {
   checkpoint_running = true;
-  auto const round_number = start.state->round;
+  Version const version{start.state->round, start.state->hash()};
+  auto const round_number = version.round;
   auto write = [this, &start, round_number](std::stop_token) -> Result<> {
     Checkpoint checkpoint;
     checkpoint.run = manifest->run;
@@ -84,16 +82,17 @@ Awaitable<Result<>> Node::State::write_checkpoint(RoundStart start) {
     std::vector<Storage::File> views;
     for (auto const& file : files) views.push_back({file.name, file.content});
     TRY(doors.storage.write_folder(path_of(round_number), views));
-    auto const on_disk = rounds_on_disk(doors.storage);
-    for (std::size_t i = options.checkpoints_kept; i < on_disk.size(); ++i) {
-      TRY(doors.storage.remove(path_of(on_disk[i])));
+    auto const rounds = rounds_on_disk(doors.storage);
+    for (std::size_t i = options.checkpoints_kept; i < rounds.size(); ++i) {
+      TRY(doors.storage.remove(path_of(rounds[i])));
     }
     return {};
   };
   auto const written = co_await run_on<Result<>>(doors.heavy, write);
   checkpoint_running = false;
-  if (written) checkpoint_round = round_number;
-  if (written) co_await forget_corrections(round_number);
+  checkpoint_gate.notify_all();
+  if (written) on_disk = version;
+  if (written) co_await forget_corrections(version);
   co_return written;
 }
 

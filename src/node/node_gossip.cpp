@@ -85,6 +85,13 @@ Result<> Node::State::acceptable(Announcement const& announcement) const {
   return {};
 }
 
+// Who still has to learn what became of an exchange is not done, and others stay for it.
+PeerState Node::State::shown_state() const {
+  if (stop_requested) return PeerState::stopping;
+  bool const at_the_end = round->phase() == RoundPhase::finished;
+  return at_the_end && in_doubt() ? PeerState::syncing : round->beacon_state();
+}
+
 void Node::State::send_beacon() {
   Beacon beacon;
   beacon.run = manifest->run;
@@ -92,7 +99,7 @@ void Node::State::send_beacon() {
   beacon.name = options.name;
   beacon.agent = "grapevine/" GRAPEVINE_VERSION;
   beacon.protocol = protocol_version;
-  beacon.state = stop_requested ? PeerState::stopping : round->beacon_state();
+  beacon.state = shown_state();
   if (state != nullptr) {
     beacon.round = state->round;
     beacon.state_hash = state->hash();

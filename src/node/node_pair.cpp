@@ -44,16 +44,15 @@ Awaitable<Result<>> Node::State::start_pairing() {
     PairMemory memory;
     std::map<PairKey, PairDoubt> doubts;
   };
-  auto const round_now = state == nullptr ? 0 : state->round;
-  auto open = [this, round_now](std::stop_token) -> Result<Opened> {
+  auto const now = state == nullptr ? Version{} : Version{state->round, state->hash()};
+  auto open = [this, now](std::stop_token) -> Result<Opened> {
     TRY_ASSIGN(pairing.store, PairStore::open(doors.storage));
     Opened opened;
     TRY_ASSIGN(opened.memory.committed, pairing.store->decisions());
     TRY_ASSIGN(auto const kept, pairing.store->doubts());
     for (auto const& [exchange, doubt] : kept) {
       // In the checkpoint already, or of a round that this peer has gone back behind.
-      bool const in_it = doubt.applied && *doubt.applied <= round_now;
-      if (in_it || exchange.round >= round_now) {
+      if (doubt.is_in(now) || exchange.round >= now.round) {
         TRY(pairing.store->forget_doubt(exchange));
         continue;
       }

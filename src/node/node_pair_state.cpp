@@ -4,6 +4,8 @@
 #include "grapevine/mix/pair_correction.hpp"
 #include "node/node_state_detail.hpp"
 
+#include <algorithm>
+
 namespace grapevine {
 
 Awaitable<ModelStatePtr> Node::State::step_apart(round_action::Apply action) {
@@ -52,6 +54,7 @@ Awaitable<ModelStatePtr> Node::State::settled(ModelStatePtr next) {
   auto doubts = pairing.doubts;
   auto work = [&](std::stop_token) -> Result<ModelStatePtr> {
     auto sum = next;
+    std::vector<PairKey> made_good;
     for (auto const& [exchange, committed] : verdicts) {
       auto const known = doubts.find(exchange);
       if (known == doubts.end() || known->second.applied) continue;
@@ -66,8 +69,10 @@ Awaitable<ModelStatePtr> Node::State::settled(ModelStatePtr next) {
       auto const steps = next->round - exchange.round - 1 - known->second.sat_out;
       age_correction(settings, steps, correction.parameters, correction.momentum);
       if (auto next_sum = corrected(*sum, correction); all_finite(*next_sum)) sum = next_sum;
-      known->second.applied = next->round;
+      made_good.push_back(exchange);
     }
+    for (auto const& exchange : made_good)
+      doubts.at(exchange).applied = Version{sum->round, sum->hash()};
     for (auto const& [exchange, doubt] : doubts) {
       TRY(pairing.store->update_doubt(exchange, doubt));
     }
@@ -82,15 +87,25 @@ Awaitable<ModelStatePtr> Node::State::settled(ModelStatePtr next) {
   co_return *done;
 }
 
-// After the last round no outer step is to come: the correction makes a state by itself.
+// After the last round no outer step is to come: the correction makes a state by itself. One task
+// at a time: each starts from the state that the one before has made.
 Awaitable<> Node::State::settle_at_the_end() {
-  ModelStatePtr const before = state;
-  auto const next = co_await settled(before);
-  if (next == before) co_return;
-  auto adopted = co_await adopt_state(next);
-  if (adopted) adopted = co_await set_trainer(next, false);
-  if (!adopted) problem(adopted.error());
-  checkpoint_round.reset();  // the one on disk is of the state before
+  if (std::exchange(pairing.settling, true)) co_return;
+  while (!pairing.settled.empty()) {
+    ModelStatePtr const before = state;
+    auto const next = co_await settled(before);
+    if (next == before) continue;
+    auto adopted = co_await adopt_state(next);
+    if (adopted) adopted = co_await set_trainer(next, false);
+    if (!adopted) problem(adopted.error());
+  }
+  pairing.settling = false;
+}
+
+// An exchange is open as long as its end is not in the state that is ours.
+bool Node::State::in_doubt() const {
+  auto const open = [](auto const& doubt) { return !doubt.second.applied.has_value(); };
+  return pairing.settling || std::ranges::any_of(pairing.doubts, open);
 }
 
 // What was owed about a state that is ours no more is owed no more.
@@ -98,11 +113,11 @@ void Node::State::forget_doubts() {
   for (auto const& [exchange, doubt] : pairing.doubts) pairing.settled[exchange] = false;
 }
 
-// The checkpoint of `round_number` is durable: the corrections in it need not be kept apart.
-Awaitable<> Node::State::forget_corrections(std::uint64_t round_number) {
+// `checkpoint` is durable: the corrections in it need not be kept apart.
+Awaitable<> Node::State::forget_corrections(Version checkpoint) {
   std::vector<PairKey> kept;
   for (auto const& [exchange, doubt] : pairing.doubts)
-    if (doubt.applied && *doubt.applied <= round_number) kept.push_back(exchange);
+    if (doubt.is_in(checkpoint)) kept.push_back(exchange);
   if (kept.empty()) co_return;
   auto forget = [this, &kept](std::stop_token) -> Result<> {
     for (auto const& exchange : kept) {

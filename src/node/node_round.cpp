@@ -295,6 +295,7 @@ void Node::State::perform(round_action::BeaconNow const&) { send_beacon(); }
 
 void Node::State::perform(round_action::Finished const&) {
   finished = true;
+  tasks.spawn(settle_at_the_end());  // what was told during the last outer step
   log_info("the run is complete: {} rounds", round->version().round);
   stop_gate.notify_all();
 }

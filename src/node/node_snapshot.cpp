@@ -18,8 +18,8 @@ Snapshot Node::State::snapshot() const {
   shown.config = options.shown_config;
   shown.ledger_entries = ledger_head.entries;
   shown.ledger_head = ledger_head.hash;
-  if (checkpoint_round)
-    shown.checkpoint = doors.storage.describe("checkpoints/" + std::to_string(*checkpoint_round));
+  if (on_disk)
+    shown.checkpoint = doors.storage.describe("checkpoints/" + std::to_string(on_disk->round));
   shown.training.loss = loss;
   shown.training.eval_loss = eval_loss;
   shown.training.tokens_total = tokens_total;
@@ -42,7 +42,7 @@ Snapshot Node::State::snapshot() const {
 
 void Node::State::fill_round(Snapshot& shown) const {
   auto const& version = round->version();
-  shown.state = stop_requested ? PeerState::stopping : round->beacon_state();
+  shown.state = shown_state();
   shown.round.current = version.round;
   shown.round.inner_step = inner_done;
   shown.round.inner_steps = round->inner_target();

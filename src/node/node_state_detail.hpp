@@ -66,6 +66,7 @@ struct Node::State {
   Verdict take_announcement(GossipMessage const& message);
   [[nodiscard]] Result<> acceptable(Announcement const& announcement) const;
   [[nodiscard]] Result<> acceptable(MixOffer const& offer) const;
+  [[nodiscard]] PeerState shown_state() const;
   void send_beacon();
   void announce(Announcement announcement);
   Awaitable<> beat();
@@ -118,7 +119,8 @@ struct Node::State {
   Awaitable<ModelStatePtr> settled(ModelStatePtr next);
   Awaitable<> settle_at_the_end();
   void forget_doubts();
-  Awaitable<> forget_corrections(std::uint64_t round_number);
+  Awaitable<> forget_corrections(Version checkpoint);
+  [[nodiscard]] bool in_doubt() const;
 
   // node_sync.cpp
   Awaitable<> sync(round_action::Sync action);
@@ -184,14 +186,16 @@ struct Node::State {
   std::vector<Announcement> announced_before;
   std::map<PeerId, Hash> contribution_hashes;
   std::optional<RoundStart> round_start;
-  std::optional<std::uint64_t> checkpoint_round;  // newest on disk
+  std::optional<Version> on_disk;  // of the newest checkpoint
   bool checkpoint_running = false;
+  Gate checkpoint_gate;  // when it runs no more
 
   struct Pairing {                     // with MixPattern::pair
     std::unique_ptr<PairStore> store;  // heavy worker
     std::unique_ptr<PairExchange> machine;
     std::deque<PairEvent> events;
     bool feeding = false;
+    bool settling = false;                       // after the last round
     bool state_replaced = false;                 // since the last round began
     std::map<PeerId, std::deque<Bytes>> outbox;  // a queue is there while a task empties it
     std::map<PairKey, PulledSide> sides;         // pulled in this round

@@ -12,7 +12,7 @@ create table if not exists decisions (
 ) without rowid;
 create table if not exists doubts (
   round integer not null, partner blob not null, correction blob not null,
-  sat_out integer not null default 0, applied integer,
+  sat_out integer not null default 0, applied_round integer, applied_state blob,
   primary key (round, partner)
 ) without rowid;
 )sql";
@@ -73,7 +73,9 @@ Result<> PairStore::decide(PairKey const& exchange) {
 
 Result<std::map<PairKey, PairDoubt>> PairStore::doubts() {
   TRY_ASSIGN(auto rows,
-             Statement::prepare(*database_, "select round, partner, sat_out, applied from doubts"));
+             Statement::prepare(*database_,
+                                "select round, partner, sat_out, applied_round, applied_state "
+                                "from doubts"));
   std::map<PairKey, PairDoubt> found;
   while (true) {
     TRY_ASSIGN(bool const more, rows.step());
@@ -81,7 +83,9 @@ Result<std::map<PairKey, PairDoubt>> PairStore::doubts() {
     TRY_ASSIGN(auto const exchange, read_key(rows));
     auto& doubt = found[exchange];
     doubt.sat_out = static_cast<std::uint64_t>(rows.integer(2));
-    if (!rows.is_null(3)) doubt.applied = static_cast<std::uint64_t>(rows.integer(3));
+    if (rows.is_null(3)) continue;
+    TRY_ASSIGN(auto const state, Hash::from_bytes(rows.blob(4)));
+    doubt.applied = Version{static_cast<std::uint64_t>(rows.integer(3)), state};
   }
 }
 
@@ -101,14 +105,15 @@ Result<> PairStore::keep_doubt(PairKey const& exchange, StateCorrection const& c
 
 Result<> PairStore::update_doubt(PairKey const& exchange, PairDoubt const& doubt) {
   TRY_ASSIGN(auto row, for_exchange(*database_,
-                                    "update doubts set sat_out = ?3, applied = ?4 "
+                                    "update doubts set sat_out = ?3, applied_round = ?4, "
+                                    "applied_state = ?5 "
                                     "where round = ?1 and partner = ?2",
                                     exchange));
   row.bind(static_cast<std::int64_t>(doubt.sat_out));
   if (doubt.applied)
-    row.bind(static_cast<std::int64_t>(*doubt.applied));
+    row.bind(static_cast<std::int64_t>(doubt.applied->round)).bind(doubt.applied->state.view());
   else
-    row.bind_null();
+    row.bind_null().bind_null();
   TRY(row.step());
   return {};
 }

@@ -34,7 +34,9 @@ Statement& Statement::bind(double value) {
   return *this;
 }
 Statement& Statement::bind(ByteView value) {
-  ASSERT(sqlite3_bind_blob64(statement_, next_++, value.data(), value.size(), SQLITE_TRANSIENT) ==
+  static constexpr std::uint8_t nothing = 0;  // a null pointer would make an empty blob a NULL
+  auto const* const data = value.empty() ? &nothing : value.data();
+  ASSERT(sqlite3_bind_blob64(statement_, next_++, data, value.size(), SQLITE_TRANSIENT) ==
          SQLITE_OK);
   return *this;
 }

@@ -16,7 +16,8 @@ class Statement {
  public:
   static Result<Statement> prepare(Database& database, std::string_view sql);
   ~Statement();
-  Statement(Statement&& other) noexcept : statement_(other.statement_) {
+  // What was bound stays bound, so the next one is the next one.
+  Statement(Statement&& other) noexcept : statement_(other.statement_), next_(other.next_) {
     other.statement_ = nullptr;
   }
   Statement& operator=(Statement&&) = delete;

@@ -1,6 +1,7 @@
 #include "sim/swarm.hpp"
 
 #include "grapevine/base/assert.hpp"
+#include "grapevine/train/checkpoint.hpp"
 #include "node/ledger_detail.hpp"
 
 namespace grapevine::test {
@@ -120,6 +121,19 @@ std::vector<Verified<LedgerEntry>> Swarm::ledger(std::size_t machine) {
     entries.push_back(*entry);
   }
   return entries;
+}
+
+std::vector<float> Swarm::checkpoint(std::size_t machine, std::uint64_t round) {
+  ReferenceOptions reference;
+  reference.hidden = options_.hidden;
+  auto const layout = reference_layout(reference);
+  ASSERT(layout.has_value());
+  auto const file = world.doors(machine).storage.read("checkpoints/" + std::to_string(round) +
+                                                      "/model.safetensors");
+  ASSERT(file.has_value());
+  auto const parameters = read_model_file(*file, *layout);
+  ASSERT(parameters.has_value());
+  return *parameters;
 }
 
 }  // namespace grapevine::test

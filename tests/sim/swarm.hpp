@@ -42,6 +42,8 @@ class Swarm {
   void add_peer();  // one more, that joins by the first one's address
   // The entries of a machine's ledger, verified one by one.
   [[nodiscard]] std::vector<Verified<LedgerEntry>> ledger(std::size_t machine);
+  // The parameters in a machine's checkpoint of that round.
+  [[nodiscard]] std::vector<float> checkpoint(std::size_t machine, std::uint64_t round);
 
  private:
   SwarmOptions options_;
