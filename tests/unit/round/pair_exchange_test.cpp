@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "grapevine/base/limits.hpp"
 #include "unit/round/pair_world.hpp"
 
 using namespace grapevine;
@@ -14,6 +15,45 @@ bool is_verdict(pair_action::Send const& sent, MixVerdict verdict) {
   auto const* const answer = std::get_if<MixAnswer>(&sent.message);
   return answer != nullptr && answer->verdict == verdict;
 }
+
+// One machine in round `round`, and what it says to a partner that is ready too.
+struct Alone {
+  Alone(PeerId self, PeerId other, PairMemory memory, std::uint64_t in_round)
+      : partner(other), round(in_round), machine(settings_of(self), view, std::move(memory)) {
+    Beacon beacon;
+    beacon.sequence = 1;
+    beacon.round = round;
+    beacon.state = PeerState::mixing;
+    REQUIRE(view.saw(partner, beacon, now));
+    (void)on(pair_event::Began{round});
+    MixOffer offer;
+    offer.round = round;
+    (void)on(pair_event::Ready{offer});
+    (void)on(pair_event::OfferSeen{partner, offer});
+    REQUIRE(machine.phase() == PairPhase::pulling);
+    (void)on(pair_event::Pulled{{round, partner}, ""});
+  }
+  static PairSettings settings_of(PeerId const& self) {
+    PairSettings settings;
+    settings.self = self;
+    settings.wait_min = 2s;
+    settings.wait_max = 10s;
+    return settings;
+  }
+  std::vector<PairAction> on(PairEvent const& event) { return machine.on(event, now); }
+  std::vector<PairAction> hear(MixVerdict verdict, std::uint64_t of_round) {
+    MixAnswer answer;
+    answer.round = of_round;
+    answer.verdict = verdict;
+    return on(pair_event::AnswerSeen{partner, answer});
+  }
+
+  Instant now{};
+  SwarmView view{1h};
+  PeerId partner;
+  std::uint64_t round;
+  PairExchange machine;
+};
 
 }  // namespace
 
@@ -221,4 +261,56 @@ TEST_CASE("a trainer that fails sits the round out") {
   CHECK(apply->results == std::vector<std::optional<BlobRef>>(2));
   CHECK_FALSE(apply->pair->partner.has_value());
   CHECK(apply->inputs.empty());
+}
+
+TEST_CASE("doubts are kept up to their limit; one more settles the oldest as given up") {
+  for (std::size_t const known :
+       {std::size_t{0}, limits::pair_doubts_max - 1, limits::pair_doubts_max}) {
+    CAPTURE(known);
+    PairMemory memory;
+    auto const partner = test::peer_number(1);
+    for (std::size_t i = 0; i < known; ++i) memory.doubts.insert({i, partner});
+    Alone higher(test::peer_number(2), partner, memory, 100);
+    REQUIRE(higher.machine.phase() == PairPhase::prepared);
+    higher.now += 1min;
+    std::size_t closed_in_doubt = 0;
+    std::vector<PairKey> given_up;
+    for (auto const& action : higher.on(pair_event::Tick{})) {
+      if (auto const* const closed = std::get_if<pair_action::Closed>(&action))
+        closed_in_doubt += closed->doubt == partner ? 1 : 0;
+      if (auto const* const settled = std::get_if<pair_action::Settled>(&action)) {
+        CHECK_FALSE(settled->committed);
+        given_up.push_back(settled->exchange);
+      }
+    }
+    CHECK(closed_in_doubt == 1);
+    if (known < limits::pair_doubts_max)
+      CHECK(given_up.empty());
+    else
+      CHECK(given_up == std::vector<PairKey>{{0, partner}});
+  }
+}
+
+TEST_CASE("decisions are remembered up to their limit; what is older is answered with abort") {
+  for (std::size_t const known :
+       {std::size_t{0}, limits::pair_decisions_max - 1, limits::pair_decisions_max}) {
+    CAPTURE(known);
+    PairMemory memory;
+    auto const partner = test::peer_number(2);
+    for (std::size_t i = 0; i < known; ++i) memory.committed.insert({i, partner});
+    std::uint64_t const round = 2 * limits::pair_decisions_max;
+    Alone lower(test::peer_number(1), partner, memory, round);
+    auto const decide = lower.hear(MixVerdict::prepared, round);
+    REQUIRE(std::holds_alternative<pair_action::Decide>(decide.back()));
+    (void)lower.on(pair_event::Decided{{round, partner}, ""});
+    auto const said_of = [&](std::uint64_t asked) {
+      auto const answer = lower.hear(MixVerdict::prepared, asked);
+      REQUIRE(answer.size() == 1);
+      return std::get<MixAnswer>(std::get<pair_action::Send>(answer[0]).message).verdict;
+    };
+    CHECK(said_of(round) == MixVerdict::commit);
+    bool const oldest_is_kept = known > 0 && known < limits::pair_decisions_max;
+    CHECK(said_of(0) == (oldest_is_kept ? MixVerdict::commit : MixVerdict::abort));
+    if (known > 1) CHECK(said_of(1) == MixVerdict::commit);
+  }
 }
