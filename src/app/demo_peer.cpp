@@ -28,7 +28,8 @@ DemoFigures figures_of(Json const& page) {
   figures.steps = round.at("inner_steps").get<std::uint32_t>();
   if (training.at("loss").is_number()) figures.loss = training["loss"].get<double>();
   figures.tokens_per_s = training.at("tokens_per_s").get<double>();
-  figures.participants = round.at("mix2").at("participants").size();
+  auto const participants = round.at("mix2").at("participants").size();
+  figures.mixed_with = participants > 0 ? participants - 1 : 0;
   figures.bytes_sent = network.at("bytes_out").get<std::uint64_t>();
   figures.bytes_received = network.at("bytes_in").get<std::uint64_t>();
   figures.cpu_train_s = page.at("resources").at("cpu_train_s").get<double>();

@@ -19,7 +19,7 @@ struct DemoFigures {  // of the status page
   std::uint32_t steps = 0;
   double loss = 0;  // 0: none yet
   double tokens_per_s = 0;
-  std::size_t participants = 0;
+  std::size_t mixed_with = 0;  // other peers, in the newest mix
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
   double cpu_train_s = 0;

@@ -23,7 +23,7 @@ std::vector<std::string> row_of(DemoPeer const& peer) {
           fmt::format("{}/{}", figures.step, figures.steps),
           loss_text(figures.loss),
           fmt::format("{:.0f}", figures.tokens_per_s),
-          fmt::format("{}", figures.participants),
+          fmt::format("{}", figures.mixed_with),
           bytes_text(figures.bytes_sent),
           bytes_text(figures.bytes_received)};
 }
@@ -70,8 +70,8 @@ void DemoView::draw_lines(std::vector<DemoPeer> const& peers, double elapsed_s) 
     said_last_[peer.name()] = key;
     if (figures.loss > 0)
       line +=
-          fmt::format(", loss {:.3f}, {:.0f} tokens/s, mixed with {} peers, {} sent", figures.loss,
-                      figures.tokens_per_s, figures.participants, bytes_text(figures.bytes_sent));
+          fmt::format(", loss {:.3f}, {:.0f} tokens/s, mixed with {} others, {} sent", figures.loss,
+                      figures.tokens_per_s, figures.mixed_with, bytes_text(figures.bytes_sent));
     fmt::print(out_, "{:6.1f} s  {}\n", elapsed_s, line);
   }
 }

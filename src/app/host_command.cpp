@@ -66,7 +66,16 @@ int run_host(Storage& storage, Identity identity, HostOptions options,
 }  // namespace
 
 int host_command(int argc, char** argv) {
-  CLI::App app{"A bare libp2p host: commands in, JSON lines out.", "grapevine host"};
+  CLI::App app{
+      "A bare libp2p host: commands in, JSON lines out. One command a line, run at once; `@TAG ` "
+      "before\n"
+      "it comes back in its answer. End of input or `quit` ends it.\n\n"
+      "  listen [ADDRESS]     dial ADDRESS          close PEER     peers\n"
+      "  id PEER              ping PEER [N]         unknown PEER   (a protocol nobody has)\n"
+      "  sub TOPIC            pub TOPIC [HEX]       topicpeers TOPIC\n"
+      "  perf PEER UP DOWN    perfpar PEER STREAMS UP DOWN\n"
+      "  streams PEER N       handshakes ADDRESS N",
+      "grapevine host"};
   std::string home;
   std::vector<std::string> listen, topics;
   HostOptions options;

@@ -3,6 +3,7 @@
 #include "app/command_line.hpp"
 #include "app/home.hpp"
 #include "grapevine/base/limits.hpp"
+#include "grapevine/base/log.hpp"
 #include "grapevine/runtime/os_random.hpp"
 #include "grapevine/wire/text.hpp"
 
@@ -24,7 +25,8 @@ constexpr char const* help =
     "      joins it, with texts that never leave this machine\n"
     "  grapevine up --data my-texts\n"
     "      goes on where this peer stopped\n\n"
-    "Ctrl-C stops it after a checkpoint; a second Ctrl-C at once.";
+    "Ctrl-C stops it: it says goodbye, and goes on later from the last finished round, which is\n"
+    "on disk. A second Ctrl-C ends it at once.";
 
 // The texts of the command line, before anything is made of them.
 struct Texts {
@@ -43,7 +45,8 @@ void add_run_options(CLI::App& app, Texts& texts, UpOptions& options) {
       ->needs(start_new);
   app.add_option("--preset", texts.preset, "with --new: nano, micro or small")
       ->capture_default_str();
-  app.add_option("--rounds", texts.rounds, "with --new: end after so many rounds");
+  app.add_option("--rounds", texts.rounds, "with --new: end after so many rounds")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{limits::rounds_max}));
   app.add_option("--bootstrap", texts.bootstrap, "address of any peer of the run to join")
       ->excludes(start_new);
   app.add_option("--run", texts.run, "which run to join, when that peer takes part in several");
@@ -89,9 +92,12 @@ bool is_device(std::string_view text) {
   return std::ranges::all_of(text.substr(5), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+bool knows_a_run(UpOptions const& options) {
+  return std::filesystem::exists(options.home + "/manifest.json");
+}
+
 Result<> check_choice(Texts const& texts, UpOptions const& options) {
-  bool const joined = std::filesystem::exists(options.home + "/manifest.json");
-  if (!texts.start_new && texts.bootstrap.empty() && !joined)
+  if (!texts.start_new && texts.bootstrap.empty() && !knows_a_run(options))
     return fail(Errc::usage, "say --new to begin a run, or --bootstrap ADDRESS to join one: " +
                                  options.home + " knows no run yet");
   if (texts.rounds > 0 && !texts.start_new)
@@ -119,6 +125,10 @@ Result<> complete(Texts const& texts, UpOptions& options) {
     if (!run) return fail(Errc::usage, "--run " + texts.run + ": not the id of a run");
     options.node.run = *run;
   }
+  if (texts.start_new && knows_a_run(options))
+    log_warn(
+        "{} takes part in a run already and goes on with it: a new run needs a home of its own",
+        options.home);
   if (texts.start_new) {
     TRY_ASSIGN(options.node.create, manifest_of(texts));
   }

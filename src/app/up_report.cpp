@@ -100,8 +100,11 @@ void UpReport::say_round(RoundRecord const& round, Snapshot const& snapshot) {
   bool const newest = next_round_ == snapshot.round.current;
   auto const mixed = round.participants > 1 ? fmt::format("mixed {} peers", round.participants)
                                             : std::string("nobody to mix with");
-  say("Round {}{}: loss {:.3f}{}; {}, {:.1f} s{}", round.round + 1, of, round.loss, held_out, mixed,
-      round.duration_s, newest ? missing_words(snapshot.round.mix) : std::string());
+  auto const learned = round.loss > 0
+                           ? fmt::format("loss {:.3f}{}; {}", round.loss, held_out, mixed)
+                           : std::string("the others' work alone, this peer came late");
+  say("Round {}{}: {}, {:.1f} s{}", round.round + 1, of, learned, round.duration_s,
+      newest ? missing_words(snapshot.round.mix) : std::string());
 }
 
 void UpReport::finish(bool json) {

@@ -54,7 +54,7 @@ constexpr auto table = std::to_array<Explanation>({
      "The operating system reported an error on a file or socket.",
      "The message names the file and the reason.", environment},
     {Errc::not_found, "GV-IO-002", "not found", "The named thing does not exist.",
-     "Check the name.", failed},
+     "Check the name that the message gives.", failed},
     {Errc::disk_full, "GV-IO-003", "disk full",
      "There is no room left for a file; the old one is untouched.",
      "Free some space on the disk of the home directory, or choose another with --home.",
@@ -97,7 +97,9 @@ constexpr auto table = std::to_array<Explanation>({
      refused},
     {Errc::bootstrap_unreachable, "GV-RUN-006", "no bootstrap peer reachable",
      "None of the bootstrap addresses answered.",
-     "Check them with `grapevine doctor --bootstrap ADDR`, or keep trying with --retry.",
+     "Check address, port and firewall (`grapevine host`, then `dial ADDRESS`), or keep trying "
+     "with "
+     "--retry.",
      environment},
     {Errc::no_holder, "GV-RUN-008", "nobody has it",
      "No connected peer can serve a piece of data that is needed.",
