@@ -16,6 +16,7 @@ namespace {
 constexpr double rate_weight_new = 0.3;  // of the newest fetch in the smoothed rate
 constexpr std::uint64_t first_request_chunks = 4;
 constexpr Duration stalled_pause = 1min;
+constexpr Duration silence_least = 2s;
 constexpr std::size_t stalled_max = 1024;
 
 }  // namespace
@@ -41,6 +42,9 @@ Awaitable<Result<BlobExchange::Fetched>> BlobExchange::fetch(BlobRef ref,
   std::erase(holders, s.host.id());
   s.leave_out_stalled(holders);
   transfer->offer(holders);
+  // One silent holder may not cost the whole time there is.
+  transfer->silence_max =
+      std::clamp((deadline - s.now()) / 4, silence_least, limits::blob_stall_max);
   if (!std::exchange(transfer->running, true)) s.tasks.spawn(s.run(transfer));
   auto blob = co_await with_deadline(s.doors.clock, deadline, s.wait_for(transfer));
   if (blob) co_return Fetched{*blob, transfer->report};
@@ -180,7 +184,7 @@ Awaitable<> BlobExchange::State::pull(PeerId holder, Transfer transfer) {
     bool broken = false;
     std::vector<Awaitable<>> both;
     both.push_back(pull_noting(holder, transfer, pulse, broken));
-    both.push_back(watch(pulse));
+    both.push_back(watch(pulse, transfer->silence_max));
     auto const first = co_await first_of(std::move(both));
     if (first == 1) {
       transfer->last_failure = holder.text() + " sent nothing for too long";
@@ -191,11 +195,11 @@ Awaitable<> BlobExchange::State::pull(PeerId holder, Transfer transfer) {
   }
 }
 
-Awaitable<> BlobExchange::State::watch(Pulse const& pulse) {
+Awaitable<> BlobExchange::State::watch(Pulse const& pulse, Duration silence_max) {
   for (;;) {
-    auto const due = pulse.last + limits::blob_stall_max;
+    auto const due = pulse.last + silence_max;
     if (now() >= due && !pulse.idle) co_return;
-    co_await doors.clock.sleep_until(std::max(due, now() + limits::blob_stall_max / 4));
+    co_await doors.clock.sleep_until(std::max(due, now() + silence_max / 4));
   }
 }
 

@@ -63,7 +63,7 @@ struct BlobExchange::State {
   Awaitable<> pull(PeerId holder, Transfer transfer);
   // `broken`: it failed, and the link did it.
   Awaitable<> pull_noting(PeerId holder, Transfer transfer, Pulse& pulse, bool& broken);
-  Awaitable<> watch(Pulse const& pulse);
+  Awaitable<> watch(Pulse const& pulse, Duration silence_max);
   Awaitable<Result<>> pull_from(PeerId holder, Transfer transfer, Pulse& pulse);
   Awaitable<Result<>> describe(ByteStream& stream, PeerId holder, Transfer transfer, Pulse& pulse);
   Awaitable<Result<>> pull_range(ByteStream& stream, PeerId holder, Transfer transfer,

@@ -62,6 +62,7 @@ class BlobTransfer {
   std::size_t waiters = 0;
   bool running = false;      // a task drives it
   std::size_t pulling = 0;   // tasks
+  Duration silence_max{};    // of a holder, before it is given up
   bool describing = false;   // one of them asks for the leaves
   std::string last_failure;  // of a holder
 
