@@ -17,8 +17,8 @@ constexpr Duration bootstrap_pause = 2s;
 constexpr std::size_t connections_wanted = 12;
 constexpr Duration connect_pause = 2s;
 constexpr std::uint64_t bootstrap_turns = 8;  // of that pause
-constexpr Duration first_remember = 3s;
-constexpr Duration remember_pause = 10s;
+constexpr Duration remember_pause = 500ms;
+constexpr Duration remember_again = 10s;
 
 // Peers subscribe to whatever they like: only what is a hash names a run.
 std::optional<std::string> run_of_topic(std::string_view topic) {
@@ -196,17 +196,35 @@ Awaitable<> Node::State::keep_connected() {
   }
 }
 
+std::vector<PeerStore::Known> Node::State::worth_remembering() const {
+  std::map<PeerId, std::vector<Multiaddr>> addresses;
+  for (auto const& [peer, view] : round->view().peers())
+    if (!view.beacon.addresses.empty()) addresses[peer] = view.beacon.addresses;
+  // What led us here may lead us back, whatever that peer says of itself.
+  for (auto const& [address, peer] : bootstrap_peers) {
+    auto& known = addresses[peer];
+    auto const bare = address.without_peer();
+    if (std::ranges::find(known, bare) == known.end()) known.push_back(bare);
+  }
+  std::vector<PeerStore::Known> known;
+  for (auto& [peer, all] : addresses) known.push_back({peer, std::move(all)});
+  return known;
+}
+
+// Newcomers at once, for this peer may be gone the next moment; else now and then who was seen.
 Awaitable<> Node::State::remember_peers() {
-  for (Duration pause = first_remember;; pause = remember_pause) {
-    co_await doors.clock.sleep_for(pause);
-    std::vector<PeerStore::Known> known;
-    for (auto const& [peer, view] : round->view().peers())
-      if (!view.beacon.addresses.empty()) known.push_back({peer, view.beacon.addresses});
-    if (known.empty()) continue;
+  std::vector<PeerStore::Known> saved;
+  Instant due{};
+  while (true) {
+    co_await doors.clock.sleep_for(remember_pause);
+    auto known = worth_remembering();
+    if (known.empty() || (known == saved && doors.clock.now() < due)) continue;
     double const now = static_cast<double>(doors.clock.unix_ns()) * 1e-9;
     auto save = [this, &known, now](std::stop_token) { return peer_store->remember(known, now); };
-    auto const saved = co_await run_on<Result<>>(doors.heavy, save);
-    if (!saved) problem(saved.error());
+    auto const done = co_await run_on<Result<>>(doors.heavy, save);
+    if (!done) problem(done.error());
+    saved = std::move(known);
+    due = doors.clock.now() + remember_again;
   }
 }
 

@@ -58,6 +58,7 @@ struct Node::State {
   Awaitable<Result<>> adopt(SignedManifest found);
   Awaitable<> keep_connected();
   Awaitable<> dial_missing_bootstrap();
+  [[nodiscard]] std::vector<PeerStore::Known> worth_remembering() const;
   Awaitable<> remember_peers();
 
   // node_gossip.cpp

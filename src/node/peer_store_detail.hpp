@@ -15,6 +15,7 @@ class PeerStore {
   struct Known {
     PeerId peer;
     std::vector<Multiaddr> addresses;
+    bool operator==(Known const&) const = default;
   };
   static Result<std::unique_ptr<PeerStore>> open(Storage& storage);
 
