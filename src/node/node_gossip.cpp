@@ -60,6 +60,13 @@ Verdict Node::State::take_announcement(GossipMessage const& message) {
 
 // What a message must satisfy beyond its schema: the sizes of this run's shards, and a weight that
 // could have been trained.
+// Who was left out for longer has learned more, and counts for no more.
+std::uint64_t Node::State::contribution_tokens_max() const {
+  auto const& agreed = manifest->manifest;
+  return rounds_in_a_contribution_max * agreed.inner_steps * agreed.inner.batch *
+         agreed.model.context;
+}
+
 Result<> Node::State::acceptable(Announcement const& announcement) const {
   auto const& agreed = manifest->manifest;
   auto shard_bytes = [&](std::uint32_t index) {
@@ -76,8 +83,7 @@ Result<> Node::State::acceptable(Announcement const& announcement) const {
   for (std::uint32_t i = 0; i < agreed.shards; ++i)
     if (contribution.shards[i].bytes != shard_bytes(i))
       return fail(Errc::schema_mismatch, "a contribution with a shard of another size");
-  std::uint64_t const tokens_max =
-      rounds_in_a_contribution_max * agreed.inner_steps * agreed.inner.batch * agreed.model.context;
+  auto const tokens_max = contribution_tokens_max();
   if (contribution.tokens == 0 || contribution.tokens > tokens_max)
     return fail(Errc::limit_exceeded, "a contribution that claims " +
                                           std::to_string(contribution.tokens) +

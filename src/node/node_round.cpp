@@ -110,7 +110,7 @@ Awaitable<> Node::State::prepare(round_action::Prepare action) {
   contribution.run = manifest->run;
   contribution.round = action.round;
   contribution.base = action.base;
-  contribution.tokens = round_tokens;
+  contribution.tokens = std::min(round_tokens, contribution_tokens_max());
   contribution.steps = round_steps;
   contribution.loss = round_loss;
   contribution.norm = static_cast<float>(gradient->norm);

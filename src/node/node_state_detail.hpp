@@ -65,6 +65,7 @@ struct Node::State {
   void subscribe();
   Verdict take_beacon(GossipMessage const& message);
   Verdict take_announcement(GossipMessage const& message);
+  [[nodiscard]] std::uint64_t contribution_tokens_max() const;
   [[nodiscard]] Result<> acceptable(Announcement const& announcement) const;
   [[nodiscard]] Result<> acceptable(MixOffer const& offer) const;
   [[nodiscard]] PeerState shown_state() const;
