@@ -6,17 +6,14 @@
 #include "app/machine_speed.hpp"
 #include "app/mixing_peer.hpp"
 #include "app/table.hpp"
+#include "app/temporary_folder.hpp"
 #include "grapevine/runtime/steady_clock.hpp"
 
 #include <fmt/core.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <csignal>
-#include <filesystem>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -24,7 +21,6 @@
 namespace grapevine {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr Duration patience = 300s;
@@ -54,26 +50,6 @@ struct Figures {
   std::uint64_t rss_bytes = 0;  // a peer's peak; the largest
 };
 
-// The folder of one measurement, gone with it.
-class Workplace {
- public:
-  Workplace() : path_((fs::temp_directory_path() / "grapevine-mixing-XXXXXX").string()) {
-    made_ = ::mkdtemp(path_.data()) != nullptr;
-  }
-  ~Workplace() {
-    std::error_code ignored;
-    if (made_) fs::remove_all(path_, ignored);
-  }
-  Workplace(Workplace const&) = delete;
-  [[nodiscard]] std::string base(std::size_t peer) const {
-    return path_ + "/peer-" + std::to_string(peer);
-  }
-
- private:
-  std::string path_;
-  bool made_ = false;
-};
-
 std::vector<Json> lines_of(std::string const& path) {
   std::vector<Json> lines;
   std::istringstream text(read_text_file(path, output_bytes_max).value_or(""));
@@ -86,8 +62,12 @@ std::vector<Json> lines_of(std::string const& path) {
 
 class Measurement {
  public:
-  Measurement(std::string pattern, std::uint64_t elements, Options const& options)
-      : pattern_(std::move(pattern)), elements_(elements), options_(options) {}
+  Measurement(std::string pattern, std::uint64_t elements, Options const& options,
+              TemporaryFolder folder)
+      : pattern_(std::move(pattern)),
+        elements_(elements),
+        options_(options),
+        folder_(std::move(folder)) {}
 
   Result<Figures> run() {
     TRY(start(""));
@@ -96,12 +76,20 @@ class Measurement {
       TRY(start(address));
     }
     TRY(wait_for_all());
-    return figures();
+    auto const found = figures();
+    if (found.rounds == 0)
+      return fail(Errc::timed_out,
+                  fmt::format("no round in which all {} peers mixed", options_.peers));
+    return found;
   }
 
  private:
+  [[nodiscard]] std::string base_of(std::size_t peer) const {
+    return folder_.path() + "/peer-" + std::to_string(peer);
+  }
+
   Result<> start(std::string const& bootstrap) {
-    auto const base = place_.base(peers_.size());
+    auto const base = base_of(peers_.size());
     std::vector<std::string> arguments{
         "bench",      "mixing",
         "--home",     base,
@@ -117,7 +105,7 @@ class Measurement {
   Result<std::string> wait_for_address() {
     auto const until = clock_.now() + patience;
     for (;;) {
-      auto const lines = lines_of(place_.base(0) + ".out");
+      auto const lines = lines_of(base_of(0) + ".out");
       if (!lines.empty() && lines[0].contains("address"))
         return lines[0]["address"].get<std::string>();
       if (clock_.now() > until || peers_[0].exit_code()) return failure(0);
@@ -136,7 +124,7 @@ class Measurement {
   }
 
   tl::unexpected<Error> failure(std::size_t peer) const {
-    auto const said = read_text_file(place_.base(peer) + ".log", output_bytes_max).value_or("");
+    auto const said = read_text_file(base_of(peer) + ".log", output_bytes_max).value_or("");
     return fail(Errc::internal, fmt::format("peer {} did not end well: {}", peer, said));
   }
 
@@ -146,7 +134,7 @@ class Measurement {
     auto const together = pattern_ == "pair" ? 2 : options_.peers;
     std::map<std::uint64_t, std::vector<Json>> rounds;
     for (std::size_t i = 0; i < peers_.size(); ++i) {
-      for (auto const& line : lines_of(place_.base(i) + ".out")) {
+      for (auto const& line : lines_of(base_of(i) + ".out")) {
         if (line.contains("round") && line["participants"] == together)
           rounds[line["round"].get<std::uint64_t>()].push_back(line);
         if (!line.contains("cpu_s")) continue;
@@ -177,7 +165,7 @@ class Measurement {
   std::uint64_t elements_;
   Options const& options_;
   SteadyClock clock_;
-  Workplace place_;
+  TemporaryFolder folder_;
   std::vector<ChildProcess> peers_;
 };
 
@@ -222,7 +210,9 @@ int measure_all(Options const& options) {
   for (auto const elements : options.elements) {
     for (auto const& pattern : options.patterns) {
       fmt::print(stderr, "{}, {} parameters\n", pattern, elements);
-      auto figures = Measurement(pattern, elements, options).run();
+      auto folder = TemporaryFolder::make("mixing");
+      if (!folder) return end_with(folder.error(), options.json);
+      auto figures = Measurement(pattern, elements, options, std::move(*folder)).run();
       if (!figures) return end_with(figures.error(), options.json);
       all.push_back(*std::move(figures));
     }
@@ -258,8 +248,7 @@ int bench_mixing_command(int argc, char** argv) {
   if (auto const code = parse_arguments(app, argc, argv)) return *code;
   if (!options.parent) return measure_all(options);
 
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != *options.parent) return 1;
+  if (!end_with_parent(*options.parent)) return 1;
   options.peer.pattern = options.patterns.front() == "pair" ? MixPattern::pair : MixPattern::global;
   options.peer.elements = options.elements.front();
   options.peer.rounds = options.rounds;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,6 +84,11 @@ std::optional<int> ChildProcess::exit_code() {
   if (::waitpid(id_, &status, WNOHANG) == id_)
     exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return exit_code_;
+}
+
+bool end_with_parent(int parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return ::getppid() == parent;
 }
 
 }  // namespace grapevine

@@ -33,4 +33,8 @@ class ChildProcess {
   std::optional<int> exit_code_;
 };
 
+// In such a child: it ends with its parent from now on, however that goes. False when the parent is
+// gone already.
+[[nodiscard]] bool end_with_parent(int parent);
+
 }  // namespace grapevine

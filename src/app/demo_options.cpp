@@ -1,13 +1,12 @@
 #include "app/demo_options.hpp"
 
 #include "app/command_line.hpp"
+#include "app/temporary_folder.hpp"
 #include "grapevine/tensor/model_config.hpp"
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 namespace grapevine {
@@ -42,9 +41,7 @@ Result<> check_numbers(DemoOptions const& options) {
 Result<> make_home(DemoOptions& options) {
   std::error_code error;
   if (options.home.empty()) {
-    options.home = (fs::temp_directory_path(error) / "grapevine-demo-XXXXXX").string();
-    if (::mkdtemp(options.home.data()) == nullptr)
-      return fail(Errc::not_writable, options.home + ": " + std::strerror(errno));
+    TRY_ASSIGN(options.home, make_temporary_folder("demo"));
     return {};
   }
   options.home = fs::absolute(options.home, error).lexically_normal().string();

@@ -3,6 +3,7 @@
 #include "app/command_line.hpp"
 #include "app/home.hpp"
 #include "app/host_shell.hpp"
+#include "app/temporary_folder.hpp"
 #include "grapevine/base/log.hpp"
 #include "grapevine/node/identity_file.hpp"
 #include "grapevine/runtime/os_random.hpp"
@@ -12,29 +13,10 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
+#include <optional>
 
 namespace grapevine {
 namespace {
-
-// A home for a host that was given none; goes with it.
-class TemporaryHome {
- public:
-  TemporaryHome() : path_((std::filesystem::temp_directory_path() / "grapevine-XXXXXX").string()) {
-    made_ = ::mkdtemp(path_.data()) != nullptr;
-  }
-  ~TemporaryHome() {
-    std::error_code ignored;
-    if (made_) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryHome(TemporaryHome const&) = delete;
-  [[nodiscard]] std::string const& path() const { return path_; }
-
- private:
-  std::string path_;
-  bool made_ = false;
-};
 
 void print_line(std::string const& line) {
   fmt::print("{}\n", line);
@@ -91,8 +73,13 @@ int host_command(int argc, char** argv) {
   if (!addresses) return end_with(addresses.error());
   options.listen = *addresses;
 
-  TemporaryHome const temporary;
-  auto const storage = open_home(home.empty() ? temporary.path() : home);
+  std::optional<TemporaryFolder> temporary;  // for a host that was given no home
+  if (home.empty()) {
+    auto made = TemporaryFolder::make("host");
+    if (!made) return end_with(made.error());
+    home = temporary.emplace(std::move(*made)).path();
+  }
+  auto const storage = open_home(home);
   if (!storage) return end_with(storage.error());
   OsRandom random;
   auto const identity = load_or_create_identity(**storage, random);

@@ -1,6 +1,7 @@
 // `grapevine up`: the node, its status page and the report, on one loop until the run ends or a
 // signal comes.
 
+#include "app/child_process.hpp"
 #include "app/command_line.hpp"
 #include "app/commands.hpp"
 #include "app/home.hpp"
@@ -17,10 +18,7 @@
 #include "grapevine/train/dataset.hpp"
 
 #include <fmt/core.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -123,12 +121,6 @@ class Up {
   Gate stop_gate_;
 };
 
-// A demo's peers must not go on when the demo is gone, however it went.
-bool parent_is_gone(int parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  return ::getppid() != parent;
-}
-
 // What a person gets wrong is said before anything is loaded, bound or written. The run's own
 // context and vocabulary are not known yet: they are checked again once they are.
 Result<> check_data(std::string const& path) {
@@ -146,7 +138,7 @@ int up_command(int argc, char** argv) {
   auto parsed = parse_up_options(argc, argv);
   if (auto const* code = std::get_if<int>(&parsed)) return *code;
   auto& options = std::get<UpOptions>(parsed);
-  if (options.parent && parent_is_gone(*options.parent)) return 1;
+  if (options.parent && !end_with_parent(*options.parent)) return 1;
   set_log_level(options.verbose ? LogLevel::debug : LogLevel::warn);
 
   if (auto const data = check_data(options.data); !data)

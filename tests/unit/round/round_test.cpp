@@ -10,6 +10,21 @@ using grapevine::test::blob_named;
 using grapevine::test::peer_number;
 using grapevine::test::RoundWorld;
 
+namespace {
+
+// A machine that a test feeds by hand.
+RoundSettings settings_of_one() {
+  RoundSettings settings;
+  settings.self = peer_number(1);
+  settings.inner_steps = 20;
+  settings.wait_min = 2s;
+  settings.wait_max = 60s;
+  settings.beacon_ttl = 60s;
+  return settings;
+}
+
+}  // namespace
+
 TEST_CASE("one peer alone goes from round to round by itself") {
   RoundWorld world(1, 1, 10);
   world.start_all();
@@ -227,13 +242,7 @@ TEST_CASE("a reducer that invents an input or a weight is not believed") {
 }
 
 TEST_CASE("a pull that ends after another was asked for changes nothing") {
-  RoundSettings settings;
-  settings.self = peer_number(1);
-  settings.inner_steps = 20;
-  settings.wait_min = 2s;
-  settings.wait_max = 60s;
-  settings.beacon_ttl = 60s;
-  Round round(settings);
+  Round round(settings_of_one());
   auto const version = [](std::uint64_t number, char const* name) {
     return Version{number, sha256(as_bytes(std::string_view(name)))};
   };
@@ -279,13 +288,7 @@ TEST_CASE("a pull that ends after another was asked for changes nothing") {
 TEST_CASE("a peer that is a round ahead of most others waits for them, and not for a few") {
   for (std::uint8_t const behind : {1, 3}) {
     CAPTURE(behind);
-    RoundSettings settings;
-    settings.self = peer_number(1);
-    settings.inner_steps = 20;
-    settings.wait_min = 2s;
-    settings.wait_max = 60s;
-    settings.beacon_ttl = 60s;
-    Round round(settings);
+    Round round(settings_of_one());
     Instant now{};
     std::size_t averages = 0;
     auto const feed = [&](RoundEvent const& event) {
