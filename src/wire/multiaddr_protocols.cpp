@@ -45,8 +45,10 @@ bool is_name(ByteView value) {
          std::ranges::find(value, '/') == value.end();
 }
 
+// A '/' at the end would be lost in the text of the address.
 bool is_path(ByteView value) {
-  return value.size() > 1 && value.front() == '/' && is_printable_utf8(as_text(value));
+  return value.size() > 1 && value.front() == '/' && value.back() != '/' &&
+         is_printable_utf8(as_text(value));
 }
 
 bool is_multihash(ByteView value) {

@@ -117,6 +117,7 @@ TEST_CASE("bytes that are no address are refused") {
                                                             "a50327" + hex_a + "00",
                                                             "90030178",
                                                             "9003012f",
+                                                            "9003032f612f",
                                                             "9003022f61" + tcp_hex,
                                                             "d203021202",
                                                             "d2030212"
