@@ -1,7 +1,6 @@
 #include "grapevine/round/round.hpp"
 
 #include "grapevine/base/assert.hpp"
-#include "grapevine/base/limits.hpp"
 
 #include <algorithm>
 
@@ -14,6 +13,7 @@ constexpr Duration sync_retry_time = 1s;
 // Peers that claim to be ahead and give nobody their state are left alone after so many tries, for
 // one round, then two, four, …: a claim costs a liar nothing, and must not stop us for ever.
 constexpr std::uint32_t sync_tries = 5;
+constexpr std::size_t unserved_max = 16;
 constexpr std::uint64_t follow_pause_max = 64;
 // A peer this much slower than the median takes fewer inner steps, to end with the others.
 constexpr double slower_by_max = 1.25;
@@ -40,11 +40,13 @@ std::string_view to_string(RoundPhase phase) {
   return "?";
 }
 
-Round::Round(RoundSettings settings) : settings_(settings), view_(settings.beacon_ttl) {
-  ASSERT(settings_.shards > 0);
-  ASSERT(settings_.shards <= limits::shards_max);
+Round::Round(RoundSettings settings)
+    : settings_(settings),
+      view_(settings.beacon_ttl),
+      butterfly_({settings.run, settings.self, settings.shards, settings.model_bytes,
+                  settings.wait_min, settings.wait_max},
+                 view_) {
   ASSERT(settings_.inner_steps > 0);
-  ASSERT(settings_.wait_min <= settings_.wait_max);
 }
 
 std::vector<RoundAction> Round::on(RoundEvent const& event, Instant now) {
@@ -59,11 +61,39 @@ std::vector<RoundAction> Round::on(RoundEvent const& event, Instant now) {
 }
 
 void Round::go_on_together() {
-  note_members();
   if (phase_ == RoundPhase::training || phase_ == RoundPhase::collecting) look_around();
   if (phase_ == RoundPhase::finished) heal();  // the last round can leave two minds too
   if (phase_ == RoundPhase::syncing) retry_sync();
-  if (phase_ == RoundPhase::collecting) collect();
+  if (phase_ != RoundPhase::idle && phase_ != RoundPhase::finished) mix(butterfly_event::Tick{});
+}
+
+// Has the butterfly take the event in, and does as it says.
+void Round::mix(ButterflyEvent const& event) {
+  for (auto& action : butterfly_.on(event, now_)) {
+    if (auto const* const closed = std::get_if<butterfly_action::Closed>(&action)) {
+      perform(*closed);
+      continue;
+    }
+    auto pass_on = [this](auto& one) {
+      using Action = std::decay_t<decltype(one)>;
+      if constexpr (!std::is_same_v<Action, butterfly_action::Closed>)
+        actions_.push_back(std::move(one));
+    };
+    std::visit(pass_on, action);
+  }
+}
+
+void Round::perform(butterfly_action::Closed const& closed) {
+  ASSERT(phase_ == RoundPhase::collecting);
+  round_action::Apply action;
+  action.round = closed.round;
+  action.results = closed.results;
+  action.inputs = closed.inputs;
+  action.missing = closed.missing;
+  auto const is_ours = [this](auto const& input) { return input.peer == settings_.self; };
+  action.keep_progress = !failed_ && std::ranges::none_of(closed.inputs, is_ours);
+  phase_ = RoundPhase::applying;
+  actions_.push_back(std::move(action));
 }
 
 PeerState Round::beacon_state() const {
@@ -98,31 +128,16 @@ void Round::handle(round_event::BeaconSeen const& event) {
 void Round::handle(round_event::PeerLost const& event) { view_.lost(event.peer); }
 
 void Round::handle(round_event::ContributionSeen const& event) {
-  auto const& contribution = event.contribution;
-  if (contribution.round < version_.round || contribution.round > version_.round + 1) return;
-  if (contribution.shards.size() != settings_.shards || event.peer == settings_.self) return;
-  if (!together()) return;
-  auto& contributions = book_of(contribution.round).contributions;
-  auto const others = contributions.size() - contributions.count(settings_.self);
-  if (others < limits::round_peers_max - 1)           // one place is ours
-    contributions.emplace(event.peer, contribution);  // the first counts
-  if (phase_ != RoundPhase::training || provisional_ || contribution.round != version_.round)
-    return;
-  rank_reducers();
-  for (std::uint32_t i = 0; i < settings_.shards; ++i)
-    if (rank_in(i) == 0) want_inputs(i);  // early contributions travel while we still train
+  if (together()) mix(event);
 }
 
 void Round::handle(round_event::ResultSeen const& event) {
-  auto const& result = event.result;
-  if (result.round < version_.round || result.round > version_.round + 1) return;
-  if (result.shard >= settings_.shards || event.reducer == settings_.self) return;
-  if (!together()) return;
-  auto& candidates = book_of(result.round).shards[result.shard].candidates;
-  bool const known = std::ranges::any_of(
-      candidates, [&](Candidate const& other) { return other.reducer == event.reducer; });
-  if (!known && candidates.size() < limits::shards_max)
-    candidates.push_back({event.reducer, result});
+  if (together()) mix(event);
+}
+
+void Round::handle(round_event::Rates const& event) {
+  rates_ = event;
+  mix(butterfly_event::Rate{event.bytes_per_s});
 }
 
 void Round::handle(round_event::InnerDone const& event) {
@@ -143,49 +158,15 @@ void Round::handle(round_event::InnerFailed const&) {
 void Round::handle(round_event::Prepared const& event) {
   if (phase_ != RoundPhase::preparing) return;
   ASSERT(event.contribution.round == version_.round);
-  ASSERT(event.contribution.shards.size() == settings_.shards);
-  book_of(version_.round).contributions[settings_.self] = event.contribution;
+  mine_ = event.contribution;
   if (!together()) return exchange(event.contribution);
-  for (auto const& blob : event.contribution.shards) blobs_[blob].arrival = Arrival::here;
-  actions_.push_back(round_action::Publish{event.contribution});
+  mix(butterfly_event::Contributed{event.contribution});
   start_collecting();
 }
 
-void Round::handle(round_event::Fetched const& event) {
-  auto const known = blobs_.find(event.blob);
-  if (known == blobs_.end()) return;  // of a round that is over
-  auto& asked = known->second;
-  if (asked.fetches > 0) --asked.fetches;
-  if (event.failure.empty()) asked.arrival = Arrival::here;
-  if (asked.arrival == Arrival::here) return;
-  asked.failure = event.failure;
-  if (asked.fetches > 0) return;  // another holder is still being asked
-  asked.arrival = Arrival::failed;
-  for (auto& shard : book_of(version_.round).shards)
-    for (auto const& candidate : shard.candidates)
-      if (candidate.result.result == event.blob && asked.holders.contains(candidate.reducer))
-        shard.bad_reducers.insert(candidate.reducer);
-}
+void Round::handle(round_event::Fetched const& event) { mix(event); }
 
-void Round::handle(round_event::Averaged const& event) {
-  if (phase_ != RoundPhase::collecting || event.round != version_.round) return;
-  ASSERT(event.shard < settings_.shards);
-  auto& shard = book_of(version_.round).shards[event.shard];
-  ASSERT(shard.averaging);
-  shard.averaging = false;
-  shard.averaged = true;
-  if (!event.failure.empty()) return;
-  ShardResult result;
-  result.run = settings_.run;
-  result.round = version_.round;
-  result.base = version_.state;
-  result.shard = event.shard;
-  result.inputs = inputs_here(event.shard);
-  result.result = event.result;
-  blobs_[event.result].arrival = Arrival::here;
-  shard.candidates.push_back({settings_.self, result});
-  actions_.push_back(round_action::Publish{result});
-}
+void Round::handle(round_event::Averaged const& event) { mix(event); }
 
 void Round::handle(round_event::Applied const& event) {
   ASSERT(phase_ == RoundPhase::applying);
@@ -207,6 +188,7 @@ void Round::handle(round_event::Synced const& event) {
   }
   if (event.version.state == version_.state) return;
   version_ = event.version;  // same round, another state: training goes on
+  mix(butterfly_event::Moved{version_});
   round_started_ = now_;
   actions_.push_back(round_action::BeaconNow{});
 }
@@ -215,17 +197,16 @@ void Round::handle(round_event::SyncFailed const& event) {
   if (!awaits(event.version)) return;
   awaited_.reset();
   round_started_ = now_;  // look again after the settle time
+  if (unserved_.size() < unserved_max) unserved_.insert(event.version);
   if (phase_ != RoundPhase::syncing) return;
   ++syncs_failed_;
   retry_sync_at_ = now_ + sync_retry_time;
 }
 
 void Round::begin_round() {
-  books_.erase(books_.begin(), books_.lower_bound(version_.round));
-  book_of(version_.round);
-  blobs_.clear();
-  members_ever_.clear();
-  ranked_.clear();
+  mix(butterfly_event::Began{version_, !provisional_});
+  mine_.reset();
+  unserved_.clear();
   failed_ = false;
   inner_done_ = false;
   awaited_.reset();
@@ -262,13 +243,21 @@ void Round::look_around() {
   }
   if (ahead) return catch_up(*ahead);
   heal();
-  if (inner_done_ && !awaited_) prepare();
+  if (inner_done_ && !awaited_ && !about_to_heal()) prepare();
+}
+
+bool Round::of_one_mind() const { return view_.agreed(version_, unserved_) == version_; }
+
+// What is trained from a state that only this peer has can be mixed with nobody: it is worth the
+// short while after which the others' beacons are believed.
+bool Round::about_to_heal() const {
+  return now_ - round_started_ < sync_retry_time && !of_one_mind();
 }
 
 void Round::heal() {
   Duration const age = now_ - round_started_;
   if (awaited_ || (inner_done_ ? age < sync_retry_time : age < settle_time)) return;
-  auto const agreed = view_.agreed(version_);
+  auto const agreed = view_.agreed(version_, unserved_);
   if (agreed == version_) return;
   awaited_ = agreed;
   actions_.push_back(round_action::Sync{agreed, view_.holders(agreed), true});
@@ -276,8 +265,15 @@ void Round::heal() {
 
 void Round::catch_up(Version const& ahead) {
   if (!inner_done_) actions_.push_back(round_action::StopInner{});
-  if (ahead.round == version_.round + 1 && results_known()) return start_collecting();
+  if (ahead.round == version_.round + 1 && butterfly_.results_known()) return start_collecting();
   sync_to(ahead);
+}
+
+void Round::start_collecting() {
+  phase_ = RoundPhase::collecting;
+  awaited_.reset();  // the state of this round is what it is
+  actions_.push_back(round_action::BeaconNow{});
+  if (together()) mix(butterfly_event::Collect{inner_took_});
 }
 
 void Round::prepare() {
@@ -289,6 +285,7 @@ void Round::prepare() {
 
 void Round::sync_to(Version const& version) {
   ASSERT(version.round > version_.round);
+  mix(butterfly_event::Left{});
   phase_ = RoundPhase::syncing;
   awaited_ = version;
   retry_sync_at_.reset();
@@ -311,12 +308,6 @@ void Round::retry_sync() {
 std::optional<Version> Round::leaders() const {
   if (version_.round < follow_from_) return std::nullopt;
   return view_.ahead(version_.round);
-}
-
-Round::Book& Round::book_of(std::uint64_t round) {
-  auto& book = books_[round];
-  book.shards.resize(settings_.shards);
-  return book;
 }
 
 }  // namespace grapevine

@@ -42,9 +42,9 @@ void Round::apply_apart(round_event::PairClosed const& closed) {
   action.round = version_.round;
   action.pair = {closed.how.partner, closed.how.doubt};
   action.results.resize(settings_.shards);
-  if (auto const* const mine = failed_ ? nullptr : contribution_of(settings_.self)) {
-    action.results.assign(mine->shards.begin(), mine->shards.end());
-    action.inputs.push_back({settings_.self, mine->tokens, mine->norm, settings_.shards});
+  if (mine_ && !failed_) {
+    action.results.assign(mine_->shards.begin(), mine_->shards.end());
+    action.inputs.push_back({settings_.self, mine_->tokens, mine_->norm, settings_.shards});
   }
   if (auto const& partner = closed.how.partner) {
     round_action::Apply::Input const input{*partner, closed.partner_tokens, closed.partner_norm,

@@ -89,11 +89,11 @@ bool SwarmView::all_beyond(std::uint64_t round) const {
   return any;
 }
 
-Version SwarmView::agreed(Version const& mine) const {
+Version SwarmView::agreed(Version const& mine, std::set<Version> const& except) const {
   std::map<Version, std::size_t> support{{mine, 1}};
   for (auto const& [peer, view] : peers_)
     if ((view.counts() || view.beacon.state == PeerState::stopping) &&
-        view.beacon.round == mine.round)
+        view.beacon.round == mine.round && !except.contains(view.version()))
       ++support[view.version()];
   return *most_supported(support);
 }

@@ -1,7 +1,5 @@
-// Round: the outer-step machine of DiLoCo with partial consensus (arXiv 2311.08105; the exchange is
-// a butterfly: every shard of the outer gradient has a reducer, which pulls it from every
-// contributor, averages, and announces the result for all to pull). Pure: events and instants in,
-// actions out.
+// Round: the outer-step machine of DiLoCo with partial consensus (arXiv 2311.08105; the exchange of
+// outer gradients is a butterfly, round/butterfly.hpp). Pure: events and instants in, actions out.
 //
 //            Start                InnerDone            Prepared             all shards, or give up
 //   idle ──────────► training ─────────────► preparing ─────────► collecting ───────────► applying
@@ -22,6 +20,7 @@
 // nobody is provisional.
 #pragma once
 
+#include "grapevine/round/butterfly.hpp"
 #include "grapevine/round/pair_exchange.hpp"
 #include "grapevine/round/swarm_view.hpp"
 
@@ -70,14 +69,10 @@ struct BeaconSeen {
 struct PeerLost {
   PeerId peer;
 };
-struct ContributionSeen {
-  PeerId peer;
-  Contribution contribution;
-};
-struct ResultSeen {
-  PeerId reducer;
-  ShardResult result;
-};
+using butterfly_event::Averaged;
+using butterfly_event::ContributionSeen;
+using butterfly_event::Fetched;
+using butterfly_event::ResultSeen;
 struct InnerDone {
   std::uint32_t steps = 0;
   Duration took{};
@@ -87,16 +82,6 @@ struct InnerFailed {};
 // Answers Prepare: the blobs of the contribution are being served.
 struct Prepared {
   Contribution contribution;
-};
-struct Fetched {
-  BlobRef blob;
-  std::string failure;  // empty: it is here, of the right size, and finite
-};
-struct Averaged {
-  std::uint64_t round = 0;
-  std::uint32_t shard = 0;
-  BlobRef result;
-  std::string failure;
 };
 // Answers Pair.
 struct PairClosed {
@@ -130,6 +115,9 @@ using RoundEvent = std::variant<round_event::Start, round_event::BeaconSeen, rou
                                 round_event::SyncFailed, round_event::Rates, round_event::Tick>;
 
 namespace round_action {
+using butterfly_action::Average;
+using butterfly_action::Fetch;
+using butterfly_action::Publish;
 struct StartInner {
   std::uint64_t first_step = 0;
   std::uint32_t steps = 0;
@@ -139,19 +127,6 @@ struct StopInner {};
 struct Prepare {
   std::uint64_t round = 0;
   Hash base;
-};
-struct Publish {
-  Announcement announcement;
-};
-struct Fetch {
-  BlobRef blob;
-  std::vector<PeerId> holders;
-  Instant deadline{};
-};
-struct Average {
-  std::uint64_t round = 0;
-  std::uint32_t shard = 0;
-  std::vector<ShardResult::Input> inputs;  // in canonical order; their blobs are here
 };
 // Find a partner for what was prepared, and exchange.
 struct Pair {
@@ -163,16 +138,8 @@ struct Apply {
     std::optional<PeerId> partner;  // absent: the own outer gradient alone
     std::optional<PeerId> doubt;    // alone, but this one's share may have to be added later
   };
-  struct Input {
-    PeerId peer;
-    std::uint64_t tokens = 0;
-    float norm = 0;
-    std::uint32_t shards = 0;
-  };
-  struct Missing {
-    PeerId peer;
-    std::string reason;
-  };
+  using Input = butterfly_action::Closed::Input;
+  using Missing = butterfly_action::Closed::Missing;
   std::uint64_t round = 0;
   std::vector<std::optional<BlobRef>> results;  // one a shard; absent: the shard does not move
   std::vector<Input> inputs;
@@ -217,39 +184,10 @@ class Round {
   // A pull may end when the machine has long moved on: only this state may still be made ours.
   [[nodiscard]] bool awaits(Version const& version) const { return awaited_ == version; }
   // While collecting: who is in so far, and until when the rest is waited for.
-  [[nodiscard]] std::vector<PeerId> contributors() const;
-  [[nodiscard]] Instant collect_until() const { return collect_until_; }
-  // The peers in the order in which they are responsible for a shard: rendezvous hashing, so that
-  // one who leaves moves only its own shards.
-  [[nodiscard]] static std::vector<PeerId> reducers(Hash const& run, std::uint64_t round,
-                                                    std::uint32_t shard, std::vector<PeerId> peers);
+  [[nodiscard]] std::vector<PeerId> contributors() const { return butterfly_.contributors(); }
+  [[nodiscard]] Instant collect_until() const { return butterfly_.collect_until(); }
 
  private:
-  enum class Arrival : std::uint8_t { unknown, wanted, here, failed };
-  // A blob asked for in this round. Several may name it, and not all of them have it.
-  struct Asked {
-    Arrival arrival = Arrival::unknown;
-    std::set<PeerId> holders;
-    std::size_t fetches = 0;  // under way
-    std::string failure;      // of the last that failed
-  };
-  struct Candidate {
-    PeerId reducer;
-    ShardResult result;
-  };
-  struct Shard {
-    std::vector<Candidate> candidates;  // results announced for it, one a reducer
-    std::set<PeerId> bad_reducers;      // announced and did not serve
-    std::vector<PeerId> before_us;      // of `ranked_`, those responsible before this peer
-    bool averaging = false;
-    bool averaged = false;
-  };
-  // What is known of one round: also of the next, whose messages may come early.
-  struct Book {
-    std::map<PeerId, Contribution> contributions;
-    std::vector<Shard> shards;
-  };
-
   void handle(round_event::Start const& event);
   void handle(round_event::BeaconSeen const& event);
   void handle(round_event::PeerLost const& event);
@@ -264,7 +202,7 @@ class Round {
   void handle(round_event::Applied const& event);
   void handle(round_event::Synced const& event);
   void handle(round_event::SyncFailed const& event);
-  void handle(round_event::Rates const& event) { rates_ = event; }
+  void handle(round_event::Rates const& event);
   void handle(round_event::Tick const&) {}
 
   void go_on_together();
@@ -273,6 +211,8 @@ class Round {
   void start_inner();
   void look_around();  // is the swarm ahead, or of another mind?
   void heal();         // pull what most others of this round agree on, if it is not ours
+  [[nodiscard]] bool of_one_mind() const;
+  [[nodiscard]] bool about_to_heal() const;
   void catch_up(Version const& ahead);
   void prepare();
   void sync_to(Version const& version);
@@ -284,61 +224,30 @@ class Round {
   void apply_apart(round_event::PairClosed const& closed);
 
   void start_collecting();
-  void collect();
-  void note_members();
-  void reduce(std::uint32_t index);
-  void want_inputs(std::uint32_t index);
-  void want_results();
-  void apply();
-  void set_deadlines();
+  void mix(ButterflyEvent const& event);
+  void perform(butterfly_action::Closed const& closed);
 
   [[nodiscard]] bool together() const { return settings_.mix == MixPattern::global; }
-  Book& book_of(std::uint64_t round);
-  [[nodiscard]] Book const& book() const { return books_.at(version_.round); }
-  [[nodiscard]] std::vector<PeerId> expected() const;  // others that count here and now
-  [[nodiscard]] Contribution const* contribution_of(PeerId const& peer) const;  // from our state
-  [[nodiscard]] bool usable(Candidate const& candidate, std::uint32_t index) const;
-  [[nodiscard]] Candidate const* best(std::uint32_t index) const;
-  [[nodiscard]] Candidate const* best_here(std::uint32_t index) const;
-  [[nodiscard]] Candidate const* better(Candidate const* a, Candidate const* b) const;
-  [[nodiscard]] bool results_here() const;
-  [[nodiscard]] bool results_known() const;
-  [[nodiscard]] bool inputs_settled(std::uint32_t index) const;
-  [[nodiscard]] std::vector<ShardResult::Input> inputs_here(std::uint32_t index) const;
-  void rank_reducers();  // fills before_us, when others than before come into question
-  [[nodiscard]] std::size_t rank_in(std::uint32_t index) const;
-  [[nodiscard]] Asked const* asked(BlobRef const& blob) const;
-  [[nodiscard]] Arrival arrival(BlobRef const& blob) const;
-  [[nodiscard]] Instant overdue_at() const;
-  void want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadline);
-  [[nodiscard]] Duration transfer_estimate() const;
-  [[nodiscard]] bool runs_away() const;
-  [[nodiscard]] std::string why_missing(PeerId const& peer) const;
-
   RoundSettings settings_;
   SwarmView view_;
+  Butterfly butterfly_;
   RoundPhase phase_ = RoundPhase::idle;
   Version version_;
   bool provisional_ = false;
   bool failed_ = false;             // the trainer's progress is worthless
   bool inner_done_ = false;         // in training: waits for a heal to end before preparing
+  std::set<Version> unserved_;      // of this round: nobody gave us their state
   std::optional<Version> awaited_;  // asked for with the newest Sync; to heal, unless syncing
   std::optional<Instant> retry_sync_at_;
-  std::uint32_t syncs_failed_ = 0;       // in a row
-  std::uint64_t follow_from_ = 0;        // before this round of ours nobody ahead is believed
-  std::uint64_t follow_pause_ = 1;       // rounds
-  std::map<std::uint64_t, Book> books_;  // of this round and the next
-  std::map<BlobRef, Asked> blobs_;       // of this round
-  std::set<PeerId> members_ever_;        // who counted at some time in this round; bounded
-  std::vector<PeerId> ranked_;           // the others whose ranks before_us holds
+  std::uint32_t syncs_failed_ = 0;    // in a row
+  std::uint64_t follow_from_ = 0;     // before this round of ours nobody ahead is believed
+  std::uint64_t follow_pause_ = 1;    // rounds
+  std::optional<Contribution> mine_;  // of this round
   std::uint32_t inner_target_ = 0;
   Duration inner_took_{};
   round_event::Rates rates_;
   Instant now_{};
   Instant round_started_{};
-  Instant collect_started_{};
-  Instant collect_until_{};
-  Instant give_up_{};
   std::vector<RoundAction> actions_;
 };
 

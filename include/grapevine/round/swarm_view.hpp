@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace grapevine {
@@ -52,9 +53,9 @@ class SwarmView {
   // True when peers count and every one of them is in a later round than `round`.
   [[nodiscard]] bool all_beyond(std::uint64_t round) const;
   // The version most peers of `mine.round` are at (those that finished too), this peer counted as
-  // one of them; ties go to the
-  // lower hash, so that both sides of a tie agree.
-  [[nodiscard]] Version agreed(Version const& mine) const;
+  // one of them and the versions in `except` left aside; ties go to the lower hash, so that both
+  // sides of a tie agree.
+  [[nodiscard]] Version agreed(Version const& mine, std::set<Version> const& except = {}) const;
   // The newest version any peer is at, counting or not: for a newcomer without a state.
   [[nodiscard]] std::optional<Version> newest() const;
   // Median of the inner-step rates that counting peers report; 0 when nobody does.

@@ -1,8 +1,7 @@
-// The collecting half of Round: contributions in, averages out, results in, and the end of a round.
+#include "grapevine/round/butterfly.hpp"
 
 #include "grapevine/base/assert.hpp"
 #include "grapevine/base/limits.hpp"
-#include "grapevine/round/round.hpp"
 #include "round/estimates_detail.hpp"
 
 #include <algorithm>
@@ -29,8 +28,8 @@ Hash rendezvous(Hash const& run, std::uint64_t round, std::uint32_t shard, PeerI
 
 }  // namespace
 
-std::vector<PeerId> Round::reducers(Hash const& run, std::uint64_t round, std::uint32_t shard,
-                                    std::vector<PeerId> peers) {
+std::vector<PeerId> Butterfly::reducers(Hash const& run, std::uint64_t round, std::uint32_t shard,
+                                        std::vector<PeerId> peers) {
   std::vector<std::pair<Hash, PeerId>> ranked;
   for (auto const& peer : peers) ranked.emplace_back(rendezvous(run, round, shard, peer), peer);
   std::ranges::sort(ranked);
@@ -38,17 +37,134 @@ std::vector<PeerId> Round::reducers(Hash const& run, std::uint64_t round, std::u
   return peers;
 }
 
-std::vector<PeerId> Round::contributors() const {
+Butterfly::Butterfly(ButterflySettings settings, SwarmView const& view)
+    : settings_(std::move(settings)), view_(view) {
+  ASSERT(settings_.shards > 0);
+  ASSERT(settings_.shards <= limits::shards_max);
+  ASSERT(settings_.wait_min <= settings_.wait_max);
+  book_of(0);
+}
+
+std::vector<ButterflyAction> Butterfly::on(ButterflyEvent const& event, Instant now) {
+  now_ = now;
+  std::visit([this](auto const& e) { handle(e); }, event);
+  return std::exchange(actions_, {});
+}
+
+void Butterfly::handle(butterfly_event::Began const& event) {
+  version_ = event.version;
+  contributes_ = event.contributes;
+  phase_ = Phase::listening;
+  books_.erase(books_.begin(), books_.lower_bound(version_.round));
+  book_of(version_.round);
+  blobs_.clear();
+  members_ever_.clear();
+  ranked_.clear();
+}
+
+void Butterfly::handle(butterfly_event::Moved const& event) {
+  ASSERT(event.version.round == version_.round);
+  version_ = event.version;
+}
+
+void Butterfly::handle(butterfly_event::ContributionSeen const& event) {
+  auto const& contribution = event.contribution;
+  if (contribution.round < version_.round || contribution.round > version_.round + 1) return;
+  if (contribution.shards.size() != settings_.shards || event.peer == settings_.self) return;
+  auto& contributions = book_of(contribution.round).contributions;
+  auto const others = contributions.size() - contributions.count(settings_.self);
+  if (others < limits::round_peers_max - 1)           // one place is ours
+    contributions.emplace(event.peer, contribution);  // the first counts
+  if (phase_ != Phase::listening || !contributes_ || contribution.round != version_.round) return;
+  rank_reducers();
+  for (std::uint32_t i = 0; i < settings_.shards; ++i)
+    if (rank_in(i) == 0) want_inputs(i);  // early contributions travel while we still train
+}
+
+void Butterfly::handle(butterfly_event::ResultSeen const& event) {
+  auto const& result = event.result;
+  if (result.round < version_.round || result.round > version_.round + 1) return;
+  if (result.shard >= settings_.shards || event.reducer == settings_.self) return;
+  auto& candidates = book_of(result.round).shards[result.shard].candidates;
+  bool const known = std::ranges::any_of(
+      candidates, [&](Candidate const& other) { return other.reducer == event.reducer; });
+  if (!known && candidates.size() < limits::shards_max)
+    candidates.push_back({event.reducer, result});
+}
+
+void Butterfly::handle(butterfly_event::Contributed const& event) {
+  ASSERT(event.mine.round == version_.round);
+  ASSERT(event.mine.shards.size() == settings_.shards);
+  book_of(version_.round).contributions[settings_.self] = event.mine;
+  for (auto const& blob : event.mine.shards) blobs_[blob].arrival = Arrival::here;
+  actions_.push_back(butterfly_action::Publish{event.mine});
+}
+
+void Butterfly::handle(butterfly_event::Collect const& event) {
+  ASSERT(phase_ == Phase::listening);
+  phase_ = Phase::collecting;
+  inner_took_ = event.inner_took;
+  collect_started_ = collect_until_ = give_up_ = now_;
+}
+
+void Butterfly::handle(butterfly_event::Fetched const& event) {
+  auto const known = blobs_.find(event.blob);
+  if (known == blobs_.end()) return;  // of a round that is over
+  auto& asked = known->second;
+  if (asked.fetches > 0) --asked.fetches;
+  if (event.failure.empty()) asked.arrival = Arrival::here;
+  if (asked.arrival == Arrival::here) return;
+  asked.failure = event.failure;
+  if (asked.fetches > 0) return;  // another holder is still being asked
+  asked.arrival = Arrival::failed;
+  for (auto& shard : book_of(version_.round).shards)
+    for (auto const& candidate : shard.candidates)
+      if (candidate.result.result == event.blob && asked.holders.contains(candidate.reducer))
+        shard.bad_reducers.insert(candidate.reducer);
+}
+
+void Butterfly::handle(butterfly_event::Averaged const& event) {
+  if (phase_ != Phase::collecting || event.round != version_.round) return;
+  ASSERT(event.shard < settings_.shards);
+  auto& shard = book_of(version_.round).shards[event.shard];
+  ASSERT(shard.averaging);
+  shard.averaging = false;
+  shard.averaged = true;
+  if (!event.failure.empty()) return;
+  ShardResult result;
+  result.run = settings_.run;
+  result.round = version_.round;
+  result.base = version_.state;
+  result.shard = event.shard;
+  result.inputs = std::exchange(shard.inputs, {});
+  result.result = event.result;
+  blobs_[event.result].arrival = Arrival::here;
+  shard.candidates.push_back({settings_.self, result});
+  actions_.push_back(butterfly_action::Publish{result});
+}
+
+void Butterfly::handle(butterfly_event::Tick const&) {
+  note_members();
+  if (phase_ == Phase::collecting) collect();
+}
+
+Butterfly::Book& Butterfly::book_of(std::uint64_t round) {
+  auto& book = books_[round];
+  book.shards.resize(settings_.shards);
+  return book;
+}
+
+std::vector<PeerId> Butterfly::contributors() const {
   std::vector<PeerId> found;
   for (auto const& [peer, contribution] : book().contributions)
     if (contribution.base == version_.state) found.push_back(peer);
   return found;
 }
 
-std::vector<PeerId> Round::expected() const { return view_.members(version_); }
+std::vector<PeerId> Butterfly::expected() const { return view_.members(version_); }
 
-void Round::note_members() {
-  if (phase_ == RoundPhase::idle || phase_ == RoundPhase::finished) return;
+void Butterfly::note_members() {
+  if (phase_ == Phase::idle) return;
   auto note = [this](PeerId const& peer) {
     if (members_ever_.size() < limits::round_peers_max) members_ever_.insert(peer);
   };
@@ -56,28 +172,20 @@ void Round::note_members() {
   for (auto const& peer : expected()) note(peer);
 }
 
-Contribution const* Round::contribution_of(PeerId const& peer) const {
+Contribution const* Butterfly::contribution_of(PeerId const& peer) const {
   auto const found = book().contributions.find(peer);
   if (found == book().contributions.end()) return nullptr;
   return found->second.base == version_.state ? &found->second : nullptr;
 }
 
-void Round::start_collecting() {
-  phase_ = RoundPhase::collecting;
-  collect_started_ = now_;
-  collect_until_ = give_up_ = now_;
-  awaited_.reset();  // the state of this round is what it is
-  actions_.push_back(round_action::BeaconNow{});
-}
-
-Duration Round::transfer_estimate() const {
+Duration Butterfly::transfer() const {
   // Out and back: every shard of everyone once in, every result once in.
-  return grapevine::transfer_estimate(settings_.model_bytes, rates_.bytes_per_s,
-                                      {settings_.wait_min, settings_.wait_max});
+  return transfer_estimate(settings_.payload_bytes, bytes_per_s_,
+                           {settings_.wait_min, settings_.wait_max});
 }
 
-void Round::set_deadlines() {
-  Duration const transfer = transfer_estimate();
+void Butterfly::set_deadlines() {
+  Duration const transfer = this->transfer();
   Instant until = collect_started_ + settings_.wait_min;
   for (auto const& peer : expected())
     if (contribution_of(peer) == nullptr)
@@ -97,26 +205,26 @@ void Round::set_deadlines() {
 
 // Most of the swarm is still in the round before. Going on without it, a peer with a fast link
 // would stay a round ahead for ever, and mix with nobody.
-bool Round::runs_away() const {
+bool Butterfly::runs_away() const {
   auto const behind = std::ranges::count_if(view_.peers(), [this](auto const& entry) {
     return entry.second.counts() && entry.second.beacon.round + 1 == version_.round;
   });
   return static_cast<std::size_t>(behind) > expected().size() + 1;
 }
 
-void Round::collect() {
+void Butterfly::collect() {
   set_deadlines();
   rank_reducers();
   for (std::uint32_t i = 0; i < settings_.shards; ++i) reduce(i);
   want_results();
-  if (results_here() || now_ >= give_up_) apply();
+  if (results_here() || now_ >= give_up_) close();
 }
 
 // Hashing everybody for every shard at every event would be most of the machine's time: done again
 // only when it is about others than before.
-void Round::rank_reducers() {
+void Butterfly::rank_reducers() {
   auto peers = expected();
-  bool const only_contributors = phase_ == RoundPhase::collecting && now_ >= collect_until_;
+  bool const only_contributors = phase_ == Phase::collecting && now_ >= collect_until_;
   if (only_contributors)
     std::erase_if(peers, [this](PeerId const& peer) { return contribution_of(peer) == nullptr; });
   if (peers == ranked_) return;
@@ -130,36 +238,37 @@ void Round::rank_reducers() {
   }
 }
 
-std::size_t Round::rank_in(std::uint32_t index) const {
+std::size_t Butterfly::rank_in(std::uint32_t index) const {
   auto const& shard = book().shards[index];
   if (shard.bad_reducers.empty()) return shard.before_us.size();
   return static_cast<std::size_t>(std::ranges::count_if(
       shard.before_us, [&](PeerId const& peer) { return !shard.bad_reducers.contains(peer); }));
 }
 
-void Round::reduce(std::uint32_t index) {
+void Butterfly::reduce(std::uint32_t index) {
   auto& shard = book_of(version_.round).shards[index];
   if (shard.averaging || shard.averaged || contribution_of(settings_.self) == nullptr) return;
   std::size_t const rank = rank_in(index);
   if (rank > 0) {
     // A successor steps in when those before it had their time and nothing usable has come.
-    Duration const turn = std::max<Duration>(settings_.wait_min / 2, transfer_estimate() / 2);
+    Duration const turn = std::max<Duration>(settings_.wait_min / 2, transfer() / 2);
     if (now_ < collect_until_ + static_cast<std::int64_t>(rank) * turn) return;
     if (best(index) != nullptr) return;
   }
   want_inputs(index);
   if (!inputs_settled(index)) return;
   shard.averaging = true;
-  actions_.push_back(round_action::Average{version_.round, index, inputs_here(index)});
+  shard.inputs = inputs_here(index);
+  actions_.push_back(butterfly_action::Average{version_.round, index, shard.inputs});
 }
 
-void Round::want_inputs(std::uint32_t index) {
+void Butterfly::want_inputs(std::uint32_t index) {
   for (auto const& [peer, contribution] : book().contributions)
     if (contribution.base == version_.state)
       want(contribution.shards[index], {peer}, now_ + settings_.wait_max);
 }
 
-bool Round::inputs_settled(std::uint32_t index) const {
+bool Butterfly::inputs_settled(std::uint32_t index) const {
   if (now_ >= collect_until_) return true;
   if (runs_away()) return false;
   for (auto const& peer : expected())
@@ -171,7 +280,7 @@ bool Round::inputs_settled(std::uint32_t index) const {
   return true;
 }
 
-std::vector<ShardResult::Input> Round::inputs_here(std::uint32_t index) const {
+std::vector<ShardResult::Input> Butterfly::inputs_here(std::uint32_t index) const {
   std::vector<ShardResult::Input> inputs;
   for (auto const& peer : contributors()) {
     auto const* const contribution = contribution_of(peer);
@@ -181,7 +290,7 @@ std::vector<ShardResult::Input> Round::inputs_here(std::uint32_t index) const {
   return inputs;
 }
 
-bool Round::usable(Candidate const& candidate, std::uint32_t index) const {
+bool Butterfly::usable(Candidate const& candidate, std::uint32_t index) const {
   auto const& result = candidate.result;
   if (result.base != version_.state) return false;
   if (candidate.reducer != settings_.self && !members_ever_.contains(candidate.reducer))
@@ -201,7 +310,7 @@ bool Round::usable(Candidate const& candidate, std::uint32_t index) const {
 }
 
 // Most tokens, then the lower root: peers that know the same candidates choose the same.
-Round::Candidate const* Round::better(Candidate const* a, Candidate const* b) const {
+Butterfly::Candidate const* Butterfly::better(Candidate const* a, Candidate const* b) const {
   if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
   auto const tokens_a = total_tokens(a->result);
   auto const tokens_b = total_tokens(b->result);
@@ -209,14 +318,14 @@ Round::Candidate const* Round::better(Candidate const* a, Candidate const* b) co
   return b->result.result < a->result.result ? b : a;
 }
 
-Round::Candidate const* Round::best(std::uint32_t index) const {
+Butterfly::Candidate const* Butterfly::best(std::uint32_t index) const {
   Candidate const* chosen = nullptr;
   for (auto const& candidate : book().shards[index].candidates)
     if (usable(candidate, index)) chosen = better(chosen, &candidate);
   return chosen;
 }
 
-Round::Candidate const* Round::best_here(std::uint32_t index) const {
+Butterfly::Candidate const* Butterfly::best_here(std::uint32_t index) const {
   Candidate const* chosen = nullptr;
   for (auto const& candidate : book().shards[index].candidates)
     if (arrival(candidate.result.result) == Arrival::here && usable(candidate, index))
@@ -224,13 +333,13 @@ Round::Candidate const* Round::best_here(std::uint32_t index) const {
   return chosen;
 }
 
-bool Round::results_known() const {
+bool Butterfly::results_known() const {
   for (std::uint32_t i = 0; i < settings_.shards; ++i)
     if (best(i) == nullptr) return false;
   return true;
 }
 
-bool Round::results_here() const {
+bool Butterfly::results_here() const {
   for (std::uint32_t i = 0; i < settings_.shards; ++i) {
     auto const* const chosen = best(i);
     if (chosen == nullptr || arrival(chosen->result.result) != Arrival::here) return false;
@@ -238,7 +347,7 @@ bool Round::results_here() const {
   return true;
 }
 
-void Round::want_results() {
+void Butterfly::want_results() {
   for (std::uint32_t i = 0; i < settings_.shards; ++i) {
     auto const* const chosen = best(i);
     if (chosen == nullptr) continue;
@@ -250,32 +359,32 @@ void Round::want_results() {
   }
 }
 
-Round::Asked const* Round::asked(BlobRef const& blob) const {
+Butterfly::Asked const* Butterfly::asked(BlobRef const& blob) const {
   auto const known = blobs_.find(blob);
   return known == blobs_.end() ? nullptr : &known->second;
 }
 
-Round::Arrival Round::arrival(BlobRef const& blob) const {
+Butterfly::Arrival Butterfly::arrival(BlobRef const& blob) const {
   auto const* const known = asked(blob);
   return known == nullptr ? Arrival::unknown : known->arrival;
 }
 
 // Half of the last grace is for the best result; the other half for whoever has another.
-Instant Round::overdue_at() const { return collect_until_ + (give_up_ - collect_until_) / 2; }
+Instant Butterfly::overdue_at() const { return collect_until_ + (give_up_ - collect_until_) / 2; }
 
 // A peer may name a blob that is another's: each holder is asked, whoever named it first.
-void Round::want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadline) {
+void Butterfly::want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadline) {
   auto& asked = blobs_[blob];
   if (asked.arrival == Arrival::here) return;
   std::erase_if(holders, [&](PeerId const& peer) { return !asked.holders.insert(peer).second; });
   if (holders.empty()) return;
   asked.arrival = Arrival::wanted;
   ++asked.fetches;
-  actions_.push_back(round_action::Fetch{blob, std::move(holders), deadline});
+  actions_.push_back(butterfly_action::Fetch{blob, std::move(holders), deadline});
 }
 
-void Round::apply() {
-  round_action::Apply action;
+void Butterfly::close() {
+  butterfly_action::Closed action;
   action.round = version_.round;
   std::map<PeerId, std::uint32_t> used;
   for (std::uint32_t i = 0; i < settings_.shards; ++i) {
@@ -288,16 +397,15 @@ void Round::apply() {
     auto const* const contribution = contribution_of(peer);
     action.inputs.push_back({peer, contribution->tokens, contribution->norm, shards});
   }
-  action.keep_progress = !failed_ && !used.contains(settings_.self);
   for (auto const& peer : members_ever_)
     if (!used.contains(peer) &&
         action.inputs.size() + action.missing.size() < limits::round_peers_max)
       action.missing.push_back({peer, why_missing(peer)});
-  phase_ = RoundPhase::applying;
+  phase_ = Phase::closed;
   actions_.push_back(std::move(action));
 }
 
-std::string Round::why_missing(PeerId const& peer) const {
+std::string Butterfly::why_missing(PeerId const& peer) const {
   if (auto const* const contribution = contribution_of(peer)) {
     for (auto const& blob : contribution->shards)
       if (arrival(blob) == Arrival::failed)

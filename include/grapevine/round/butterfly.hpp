@@ -1,0 +1,234 @@
+// Butterfly: one mixing of everybody with everybody, with partial consensus. Every shard of what is
+// mixed has a reducer, which pulls that shard from every contributor, averages, and announces the
+// result for all to pull. Pure: events and instants in, actions out; the SwarmView is read, never
+// changed.
+//
+//           Began                 Collect              all shards here, or the time is over
+//   idle ──────────► listening ─────────────► collecting ──────────► closed
+//                     ▲     ▲        Left          │                    │
+//                     │     └──────────────────────┘                    │ Began
+//                     └─────────────────────────────────────────────────┘
+//
+// While listening it takes in what others announce, of this round and, early, of the next; a peer
+// that will reduce a shard pulls its inputs already. What it guarantees: every wait has an end that
+// follows from measured rates and is bounded by the settings; a dead reducer is replaced by the
+// next in rank; peers that know the same candidates choose the same result; a missing peer is a
+// reason in `Closed::missing`, never a stop.
+#pragma once
+
+#include "grapevine/round/swarm_view.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace grapevine {
+
+struct ButterflySettings {
+  Hash run;
+  PeerId self;
+  std::uint32_t shards = 1;
+  std::uint64_t payload_bytes = 0;  // of one peer's shards together, for the transfer estimate
+  Duration wait_min{};              // manifest.deadline_s_min
+  Duration wait_max{};              // manifest.deadline_s_max
+};
+
+namespace butterfly_event {
+// A round begins, from this state.
+struct Began {
+  Version version;
+  bool contributes = true;  // this peer will bring something
+};
+// The same round, from another state: only what others made from it counts from now on.
+struct Moved {
+  Version version;
+};
+struct ContributionSeen {
+  PeerId peer;
+  Contribution contribution;
+};
+struct ResultSeen {
+  PeerId reducer;
+  ShardResult result;
+};
+// What this peer brings; its blobs are served.
+struct Contributed {
+  Contribution mine;
+};
+// From now on the others are waited for, no longer than `inner_took` and a transfer.
+struct Collect {
+  Duration inner_took{};
+};
+struct Fetched {
+  BlobRef blob;
+  std::string failure;  // empty: it is here, of the right size, and finite
+};
+struct Averaged {
+  std::uint64_t round = 0;
+  std::uint32_t shard = 0;
+  BlobRef result;
+  std::string failure;
+};
+// Of this peer, as measured; 0 when unknown.
+struct Rate {
+  double bytes_per_s = 0;
+};
+// This peer no longer waits for the others.
+struct Left {};
+// Time has passed or the view has changed. Only this ends a wait.
+struct Tick {};
+}  // namespace butterfly_event
+
+using ButterflyEvent =
+    std::variant<butterfly_event::Began, butterfly_event::Moved, butterfly_event::ContributionSeen,
+                 butterfly_event::ResultSeen, butterfly_event::Contributed,
+                 butterfly_event::Collect, butterfly_event::Fetched, butterfly_event::Averaged,
+                 butterfly_event::Rate, butterfly_event::Left, butterfly_event::Tick>;
+
+namespace butterfly_action {
+struct Publish {
+  Announcement announcement;
+};
+struct Fetch {
+  BlobRef blob;
+  std::vector<PeerId> holders;
+  Instant deadline{};
+};
+struct Average {
+  std::uint64_t round = 0;
+  std::uint32_t shard = 0;
+  std::vector<ShardResult::Input> inputs;  // in canonical order; their blobs are here
+};
+struct Closed {
+  struct Input {
+    PeerId peer;
+    std::uint64_t tokens = 0;
+    float norm = 0;
+    std::uint32_t shards = 0;
+  };
+  struct Missing {
+    PeerId peer;
+    std::string reason;
+  };
+  std::uint64_t round = 0;
+  std::vector<std::optional<BlobRef>> results;  // one a shard; absent: nothing usable came
+  std::vector<Input> inputs;                    // of any of the results
+  std::vector<Missing> missing;
+};
+}  // namespace butterfly_action
+
+using ButterflyAction = std::variant<butterfly_action::Publish, butterfly_action::Fetch,
+                                     butterfly_action::Average, butterfly_action::Closed>;
+
+class Butterfly {
+ public:
+  // `view` outlives this.
+  Butterfly(ButterflySettings settings, SwarmView const& view);
+
+  // Ordered: the caller performs the actions in this order.
+  [[nodiscard]] std::vector<ButterflyAction> on(ButterflyEvent const& event, Instant now);
+
+  [[nodiscard]] bool collecting() const { return phase_ == Phase::collecting; }
+  // Whose contributions count here, so far.
+  [[nodiscard]] std::vector<PeerId> contributors() const;
+  // A usable result of every shard has been announced.
+  [[nodiscard]] bool results_known() const;
+  // While collecting: until when the rest is waited for.
+  [[nodiscard]] Instant collect_until() const { return collect_until_; }
+  // The peers in the order in which they are responsible for a shard: rendezvous hashing, so that
+  // one who leaves moves only its own shards.
+  [[nodiscard]] static std::vector<PeerId> reducers(Hash const& run, std::uint64_t round,
+                                                    std::uint32_t shard, std::vector<PeerId> peers);
+
+ private:
+  enum class Phase : std::uint8_t { idle, listening, collecting, closed };
+  enum class Arrival : std::uint8_t { unknown, wanted, here, failed };
+  // A blob asked for in this round. Several may name it, and not all of them have it.
+  struct Asked {
+    Arrival arrival = Arrival::unknown;
+    std::set<PeerId> holders;
+    std::size_t fetches = 0;  // under way
+    std::string failure;      // of the last that failed
+  };
+  struct Candidate {
+    PeerId reducer;
+    ShardResult result;
+  };
+  struct Shard {
+    std::vector<Candidate> candidates;       // results announced for it, one a reducer
+    std::set<PeerId> bad_reducers;           // announced and did not serve
+    std::vector<PeerId> before_us;           // of `ranked_`, those responsible before this peer
+    std::vector<ShardResult::Input> inputs;  // that this peer averages at the moment
+    bool averaging = false;
+    bool averaged = false;
+  };
+  // What is known of one round: also of the next, whose messages may come early.
+  struct Book {
+    std::map<PeerId, Contribution> contributions;
+    std::vector<Shard> shards;
+  };
+
+  void handle(butterfly_event::Began const& event);
+  void handle(butterfly_event::Moved const& event);
+  void handle(butterfly_event::ContributionSeen const& event);
+  void handle(butterfly_event::ResultSeen const& event);
+  void handle(butterfly_event::Contributed const& event);
+  void handle(butterfly_event::Collect const& event);
+  void handle(butterfly_event::Fetched const& event);
+  void handle(butterfly_event::Averaged const& event);
+  void handle(butterfly_event::Rate const& event) { bytes_per_s_ = event.bytes_per_s; }
+  void handle(butterfly_event::Left const&) { phase_ = Phase::listening; }
+  void handle(butterfly_event::Tick const&);
+
+  void note_members();
+  void set_deadlines();
+  void collect();
+  void reduce(std::uint32_t index);
+  void want_inputs(std::uint32_t index);
+  void want_results();
+  void close();
+  void want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadline);
+  void rank_reducers();  // fills before_us, when others than before come into question
+
+  Book& book_of(std::uint64_t round);
+  [[nodiscard]] Book const& book() const { return books_.at(version_.round); }
+  [[nodiscard]] std::vector<PeerId> expected() const;  // others that count here and now
+  [[nodiscard]] Contribution const* contribution_of(PeerId const& peer) const;  // from our state
+  [[nodiscard]] bool usable(Candidate const& candidate, std::uint32_t index) const;
+  [[nodiscard]] Candidate const* best(std::uint32_t index) const;
+  [[nodiscard]] Candidate const* best_here(std::uint32_t index) const;
+  [[nodiscard]] Candidate const* better(Candidate const* a, Candidate const* b) const;
+  [[nodiscard]] bool results_here() const;
+  [[nodiscard]] bool inputs_settled(std::uint32_t index) const;
+  [[nodiscard]] std::vector<ShardResult::Input> inputs_here(std::uint32_t index) const;
+  [[nodiscard]] std::size_t rank_in(std::uint32_t index) const;
+  [[nodiscard]] Asked const* asked(BlobRef const& blob) const;
+  [[nodiscard]] Arrival arrival(BlobRef const& blob) const;
+  [[nodiscard]] Instant overdue_at() const;
+  [[nodiscard]] Duration transfer() const;
+  [[nodiscard]] bool runs_away() const;
+  [[nodiscard]] std::string why_missing(PeerId const& peer) const;
+
+  ButterflySettings settings_;
+  SwarmView const& view_;
+  Phase phase_ = Phase::idle;
+  Version version_;
+  bool contributes_ = true;
+  std::map<std::uint64_t, Book> books_;  // of this round and the next
+  std::map<BlobRef, Asked> blobs_;       // of this round
+  std::set<PeerId> members_ever_;        // who counted at some time in this round; bounded
+  std::vector<PeerId> ranked_;           // the others whose ranks before_us holds
+  Duration inner_took_{};
+  double bytes_per_s_ = 0;
+  Instant now_{};
+  Instant collect_started_{};
+  Instant collect_until_{};
+  Instant give_up_{};
+  std::vector<ButterflyAction> actions_;
+};
+
+}  // namespace grapevine
