@@ -18,6 +18,8 @@ constexpr std::uint64_t first_request_chunks = 4;
 constexpr Duration stalled_pause = 1min;
 constexpr Duration silence_least = 2s;
 constexpr std::size_t stalled_max = 1024;
+// As many are hashed at once as pay (see merkle_leaves); more would only wait longer.
+constexpr std::uint64_t checked_together = 16;
 
 }  // namespace
 
@@ -289,8 +291,8 @@ Awaitable<Result<>> BlobExchange::State::describe(ByteStream& stream, PeerId hol
   for (auto const& [index, chunk] : chunks) {
     transfer->claim_one(index);
     std::ranges::copy(chunk, transfer->place(index).begin());
-    bool const good = transfer->accept(index, holder);
-    ASSERT(good);
+    auto const bad = transfer->accept({index, 1}, holder);
+    ASSERT(!bad);
   }
   co_return Result<>{};
 }
@@ -322,12 +324,20 @@ Awaitable<Result<>> BlobExchange::State::pull_range(ByteStream& stream, PeerId h
   ChunkRequest const request{transfer->ref(), claim.first, static_cast<std::uint32_t>(claim.count),
                              false};
   CO_TRY_ASSIGN(auto const response, co_await ask(stream, request, pulse));
-  for (std::uint32_t i = 0; i < response.count; ++i) {
-    auto const index = claim.first;
-    CO_TRY(co_await read_chunk(stream, transfer->place(index), pulse));
-    ++claim.first;
-    --claim.count;
-    if (!transfer->accept(index, holder)) co_return tl::unexpected(bad_chunk(index));
+  for (std::uint64_t left = response.count; left > 0;) {
+    auto const batch = std::min(left, checked_together);
+    std::uint64_t got = 0;
+    Result<> read;
+    while (got < batch && read) {
+      read = co_await read_chunk(stream, transfer->place(claim.first + got), pulse);
+      if (read) ++got;
+    }
+    BlobTransfer::Claim const came{claim.first, got};
+    claim.first += got;
+    claim.count -= got;
+    left -= got;
+    if (auto const bad = transfer->accept(came, holder)) co_return tl::unexpected(bad_chunk(*bad));
+    if (!read) co_return read;
   }
   co_return Result<>{};
 }

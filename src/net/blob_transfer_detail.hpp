@@ -39,9 +39,10 @@ class BlobTransfer {
   [[nodiscard]] Claim claim(std::uint64_t count);
   void claim_one(std::uint64_t index);
   void give_back(Claim claim);
-  // Where chunk `index` is to be read to; then whether it is what its leaf says. Wrong: missing.
+  // Where chunk `index` is to be read to.
   [[nodiscard]] MutableByteView place(std::uint64_t index);
-  [[nodiscard]] bool accept(std::uint64_t index, PeerId const& from);
+  // Chunks that are what their leaves say count; the others are missing again. The first of those.
+  [[nodiscard]] std::optional<std::uint64_t> accept(Claim chunks, PeerId const& from);
   [[nodiscard]] bool complete() const { return described() && there_ == leaves_.size(); }
   [[nodiscard]] std::uint64_t missing() const { return missing_.size(); }
   [[nodiscard]] std::uint64_t there() const { return there_; }

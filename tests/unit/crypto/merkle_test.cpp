@@ -27,3 +27,24 @@ TEST_CASE("a blob is cut into whole chunks and a rest; an empty one has one empt
   CHECK(merkle_leaves(ByteView(blob).first(4), 2).size() == 2);
   CHECK(merkle_leaves({}, 2) == std::vector{merkle_leaf({})});
 }
+
+// Side by side where the machine can; each leaf by itself is libcrypto's.
+TEST_CASE("the leaves of many chunks are those of each chunk, whatever their size and number") {
+  for (std::size_t const chunk : {1, 62, 63, 64, 117, 118, 119, 127, 128, 182, 1000, 4096}) {
+    for (std::size_t const count : {1, 7, 8, 15, 16, 17, 24, 33, 40}) {
+      for (std::size_t const more : {std::size_t{0}, chunk / 2}) {
+        CAPTURE(chunk);
+        CAPTURE(count);
+        CAPTURE(more);
+        Bytes blob(chunk * count + more);
+        std::uint32_t noise = 1;
+        for (auto& byte : blob) byte = static_cast<std::uint8_t>((noise = noise * 69069 + 1) >> 24);
+        std::vector<Hash> wanted;
+        for (std::size_t at = 0; at < blob.size(); at += chunk)
+          wanted.push_back(
+              merkle_leaf(ByteView(blob).subspan(at, std::min(chunk, blob.size() - at))));
+        CHECK(merkle_leaves(blob, chunk) == wanted);
+      }
+    }
+  }
+}
