@@ -2,7 +2,9 @@
 
 #include "grapevine/base/assert.hpp"
 
-#include <cmath>
+#include <array>
+#include <bit>
+#include <cstdint>
 
 namespace grapevine {
 
@@ -32,17 +34,29 @@ void pair_average(std::span<float const> low, std::span<float const> high, std::
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = (low[i] + high[i]) * 0.5F;
 }
 
+// One sum would make every addition wait for the one before.
 double squared_norm(std::span<float const> values) {
+  std::array<double, norm_sums> sums{};
+  auto const add = [&sums](std::span<float const> some) {
+    for (std::size_t i = 0; i < some.size(); ++i)
+      sums[i] += static_cast<double>(some[i]) * static_cast<double>(some[i]);
+  };
+  std::size_t const whole = values.size() - values.size() % norm_sums;
+  for (std::size_t i = 0; i < whole; i += norm_sums) add(values.subspan(i).first<norm_sums>());
+  add(values.subspan(whole));
   double sum = 0;
-  for (float const value : values) sum += static_cast<double>(value) * static_cast<double>(value);
+  for (double const part : sums) sum += part;
   return sum;
 }
 
+// The exponent of NaN and Inf is all ones. On integers, so that it runs as wide as the machine is.
 bool all_finite(std::span<float const> values) {
-  // x - x is 0 for every finite x and NaN otherwise, so one sum tells, without a branch an element.
-  float sum = 0;
-  for (float const value : values) sum += value - value;
-  return sum == 0;
+  constexpr std::uint32_t exponent = 0x7f800000;
+  std::uint32_t found = 0;
+  for (float const value : values)
+    found |=
+        static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(value) & exponent) == exponent);
+  return found == 0;
 }
 
 }  // namespace grapevine

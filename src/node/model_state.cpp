@@ -3,6 +3,7 @@
 #include "grapevine/crypto/merkle.hpp"
 #include "grapevine/mix/average.hpp"
 #include "grapevine/tensor/layout.hpp"
+#include "node/blob_builder_detail.hpp"
 #include "node/model_state_detail.hpp"
 
 #include <bit>
@@ -26,15 +27,6 @@ std::vector<HashedBlob> cut(std::span<float const> flat, std::uint32_t shards) {
     cut.push_back(hash_blob(blob_of(flat.subspan(range.first, range.count))));
   }
   return cut;
-}
-
-void describe(ModelState& state) {
-  StateDescriptor descriptor;
-  descriptor.run = state.run;
-  descriptor.round = state.round;
-  for (auto const& shard : state.parameters) descriptor.parameters.push_back(shard.ref);
-  for (auto const& shard : state.momentum) descriptor.momentum.push_back(shard.ref);
-  state.descriptor = hash_blob(std::make_shared<Bytes const>(encode(descriptor)));
 }
 
 Result<std::vector<HashedBlob>> check_shards(std::vector<Blob> const& blobs,
@@ -87,6 +79,34 @@ ModelStatePtr make_state(Hash const& run, std::uint64_t round, std::uint32_t sha
   return state;
 }
 
+std::optional<SteppedShard> step_shard(std::span<float const> momentum,
+                                       OuterSettings const& settings, FillStep const& fill) {
+  Tile z_tile, v_tile, d_tile;
+  BlobBuilder parameters_after(momentum.size()), momentum_after(momentum.size());
+  while (!parameters_after.complete()) {
+    auto const first = parameters_after.size();
+    auto const z = parameters_after.next(z_tile);
+    auto const v = parameters_after.next(v_tile);
+    auto const d = parameters_after.next(d_tile);
+    fill(first, z, d);
+    std::ranges::copy(momentum.subspan(first, v.size()), v.begin());
+    outer_step(settings, d, v, z);
+    if (!all_finite(z) || !all_finite(v)) return std::nullopt;
+    parameters_after.append(z);
+    momentum_after.append(v);
+  }
+  return SteppedShard{hash_blob(parameters_after.take()), hash_blob(momentum_after.take())};
+}
+
+void describe(ModelState& state) {
+  StateDescriptor descriptor;
+  descriptor.run = state.run;
+  descriptor.round = state.round;
+  for (auto const& shard : state.parameters) descriptor.parameters.push_back(shard.ref);
+  for (auto const& shard : state.momentum) descriptor.momentum.push_back(shard.ref);
+  state.descriptor = hash_blob(std::make_shared<Bytes const>(encode(descriptor)));
+}
+
 ModelStatePtr apply_results(ModelState const& state, OuterSettings const& settings,
                             std::vector<Blob> const& results) {
   ASSERT(results.size() == state.parameters.size());
@@ -94,12 +114,16 @@ ModelStatePtr apply_results(ModelState const& state, OuterSettings const& settin
   ++next->round;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i] == nullptr) continue;
-    auto parameters = std::make_shared<Bytes>(*state.parameters[i].blob);
-    auto momentum = std::make_shared<Bytes>(*state.momentum[i].blob);
-    outer_step(settings, floats_of(*results[i]), floats_of(*momentum), floats_of(*parameters));
-    if (!all_finite(floats_of(*parameters)) || !all_finite(floats_of(*momentum))) continue;
-    next->parameters[i] = hash_blob(std::move(parameters));
-    next->momentum[i] = hash_blob(std::move(momentum));
+    auto const parameters = floats_of(*state.parameters[i].blob);
+    auto const gradient = floats_of(*results[i]);
+    auto const fill = [&](std::size_t first, std::span<float> z, std::span<float> d) {
+      std::ranges::copy(parameters.subspan(first, z.size()), z.begin());
+      std::ranges::copy(gradient.subspan(first, d.size()), d.begin());
+    };
+    auto stepped = step_shard(floats_of(*state.momentum[i].blob), settings, fill);
+    if (!stepped) continue;
+    next->parameters[i] = std::move(stepped->parameters);
+    next->momentum[i] = std::move(stepped->momentum);
   }
   describe(*next);
   return next;
@@ -125,7 +149,10 @@ bool all_finite(ModelState const& state) {
 }
 
 std::vector<float> flatten(std::vector<HashedBlob> const& shards) {
+  std::size_t elements = 0;
+  for (auto const& shard : shards) elements += floats_of(*shard.blob).size();
   std::vector<float> flat;
+  flat.reserve(elements);
   for (auto const& shard : shards) {
     auto const values = floats_of(*shard.blob);
     flat.insert(flat.end(), values.begin(), values.end());
@@ -136,11 +163,25 @@ std::vector<float> flatten(std::vector<HashedBlob> const& shards) {
 Result<OuterGradient> outer_gradient(std::span<float const> start, std::span<float const> theta,
                                      std::uint32_t shards) {
   ASSERT(start.size() == theta.size());
-  std::vector<float> gradient(start.size());
-  for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = start[i] - theta[i];
-  if (!all_finite(gradient)) return fail(Errc::not_finite, "in the outer gradient");
-  TRY_ASSIGN(double const norm, norm_of(squared_norm(gradient)));
-  return OuterGradient{cut(gradient, shards), norm};
+  OuterGradient gradient;
+  double squares = 0;
+  Tile tile;
+  for (std::uint32_t i = 0; i < shards; ++i) {
+    auto const range = shard_range(start.size(), shards, i);
+    BlobBuilder blob(range.count);
+    while (!blob.complete()) {
+      auto const first = range.first + blob.size();
+      auto const values = blob.next(tile);
+      for (std::size_t j = 0; j < values.size(); ++j)
+        values[j] = start[first + j] - theta[first + j];
+      if (!all_finite(values)) return fail(Errc::not_finite, "in the outer gradient");
+      squares += squared_norm(values);
+      blob.append(values);
+    }
+    gradient.shards.push_back(hash_blob(blob.take()));
+  }
+  TRY_ASSIGN(gradient.norm, norm_of(squares));
+  return gradient;
 }
 
 Result<double> norm_of(double squares) {
@@ -152,12 +193,20 @@ Result<double> norm_of(double squares) {
 
 HashedBlob average_shard(std::span<ShardInput const> inputs) {
   ASSERT(!inputs.empty());
-  std::vector<WeightedInput> weighted;
-  for (auto const& input : inputs)
-    weighted.push_back({floats_of(*input.blob), static_cast<double>(input.tokens)});
-  auto result = std::make_shared<Bytes>(inputs.front().blob->size());
-  weighted_average(weighted, floats_of(*result));
-  return hash_blob(std::move(result));
+  auto const bytes = inputs.front().blob->size();
+  for (auto const& input : inputs) ASSERT(input.blob->size() == bytes);
+  BlobBuilder average(bytes / sizeof(float));
+  Tile tile;
+  while (!average.complete()) {
+    auto const values = average.next(tile);
+    std::vector<WeightedInput> weighted;
+    for (auto const& input : inputs)
+      weighted.push_back({floats_of(*input.blob).subspan(average.size(), values.size()),
+                          static_cast<double>(input.tokens)});
+    weighted_average(weighted, values);
+    average.append(values);
+  }
+  return hash_blob(average.take());
 }
 
 }  // namespace grapevine

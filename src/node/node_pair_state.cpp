@@ -27,7 +27,7 @@ Awaitable<ModelStatePtr> Node::State::step_apart(round_action::Apply action) {
     from.run = manifest->run;
     // What would take the state out of the range of a float is worth no more than a lost partner.
     if (action.pair->partner)
-      if (auto together = apply_pair(from, settings, sides); all_finite(*together)) return together;
+      if (auto together = apply_pair(from, settings, sides)) return together;
     return apply_results(from, settings, gradients);
   };
   auto const next = co_await run_on<ModelStatePtr>(doors.heavy, step);

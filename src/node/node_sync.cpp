@@ -104,8 +104,9 @@ Awaitable<Result<>> Node::State::adopt_state(ModelStatePtr next) {
 
 // The trainer goes on from `next`: afresh, or with what it has learned since its start on top.
 Awaitable<Result<>> Node::State::set_trainer(ModelStatePtr next, bool keep_progress) {
-  auto const flat = std::make_shared<std::vector<float> const>(flatten(next->parameters));
-  auto write = [this, &flat, keep_progress](std::stop_token) -> Result<TrainerState> {
+  std::shared_ptr<std::vector<float> const> flat;
+  auto write = [this, &flat, &next, keep_progress](std::stop_token) -> Result<TrainerState> {
+    flat = std::make_shared<std::vector<float> const>(flatten(next->parameters));
     if (!keep_progress || inner_start == nullptr) {
       TRY(trainer->write(*flat));
       return trainer->save();

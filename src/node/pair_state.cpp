@@ -54,11 +54,25 @@ Result<double> check_side(PairSide const& side, std::uint64_t elements) {
 }
 
 ModelStatePtr apply_pair(ModelState const& own, OuterSettings const& settings, PairSides sides) {
-  auto parameters = mean_of(sides.low.parameters, sides.high.parameters);
-  auto momentum = flatten(own.momentum);
-  outer_step(settings, mean_of(sides.low.gradients, sides.high.gradients), momentum, parameters);
-  return make_state(own.run, own.round + 1, static_cast<std::uint32_t>(own.parameters.size()),
-                    parameters, momentum);
+  auto next = std::make_shared<ModelState>(own);
+  ++next->round;
+  for (std::size_t i = 0; i < own.parameters.size(); ++i) {
+    auto const mean = [i](std::vector<Blob> const& low, std::vector<Blob> const& high,
+                          std::size_t first, std::span<float> out) {
+      pair_average(floats_of(*low[i]).subspan(first, out.size()),
+                   floats_of(*high[i]).subspan(first, out.size()), out);
+    };
+    auto const fill = [&](std::size_t first, std::span<float> z, std::span<float> d) {
+      mean(sides.low.parameters, sides.high.parameters, first, z);
+      mean(sides.low.gradients, sides.high.gradients, first, d);
+    };
+    auto stepped = step_shard(floats_of(*own.momentum[i].blob), settings, fill);
+    if (!stepped) return nullptr;
+    next->parameters[i] = std::move(stepped->parameters);
+    next->momentum[i] = std::move(stepped->momentum);
+  }
+  describe(*next);
+  return next;
 }
 
 StateCorrection correction_of(ModelState const& own, OuterSettings const& settings,

@@ -21,7 +21,8 @@ struct PairSides {
   PairSide const& low;
   PairSide const& high;
 };
-// The next round's state: x = mean z, an outer step by mean D, the momentum its own.
+// The next round's state: x = mean z, an outer step by mean D, the momentum its own. None when a
+// value would leave the range of a float.
 [[nodiscard]] ModelStatePtr apply_pair(ModelState const& own, OuterSettings const& settings,
                                        PairSides sides);
 

@@ -3,6 +3,7 @@
 // peers can check each other's averages by hash. Pure; any thread.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 namespace grapevine {
@@ -18,7 +19,9 @@ void weighted_average(std::span<WeightedInput const> inputs, std::span<float> ou
 // out = (low + high) / 2, `low` being the values of the peer with the lower id.
 void pair_average(std::span<float const> low, std::span<float const> high, std::span<float> out);
 
-[[nodiscard]] double squared_norm(std::span<float const> values);  // summed in double, in order
+// In double: value i goes to sum i mod norm_sums, then these are added in order.
+inline constexpr std::size_t norm_sums = 8;
+[[nodiscard]] double squared_norm(std::span<float const> values);
 [[nodiscard]] bool all_finite(std::span<float const> values);
 
 }  // namespace grapevine
