@@ -46,7 +46,7 @@ struct Figures {
   std::size_t rounds = 0;  // in which everybody mixed
   double mix_s = 0;        // from the end of the inner steps to the next round; median, slowest
   double bytes_out = 0;    // a peer and round; mean
-  double cpu_s = 0;        // a peer and round, all rounds; mean
+  double cpu_s = 0;        // a peer and round, the inner steps included; mean
   std::uint64_t rss_bytes = 0;  // a peer's peak; the largest
 };
 
@@ -128,6 +128,16 @@ class Measurement {
     return fail(Errc::internal, fmt::format("peer {} did not end well: {}", peer, said));
   }
 
+  // From the first round that peer `i` ended to its last: neither its start nor its last
+  // checkpoint.
+  [[nodiscard]] double cpu_of_a_round(std::size_t i) const {
+    std::vector<double> used;
+    for (auto const& line : lines_of(base_of(i) + ".out"))
+      if (line.contains("round")) used.push_back(line["cpu_s"].get<double>());
+    if (used.size() < 2) return 0;
+    return (used.back() - used.front()) / static_cast<double>(used.size() - 1);
+  }
+
   // Rounds in which everybody mixed, but for the first: the slowest peer's time counts.
   Figures figures() const {
     Figures figures{.pattern = pattern_, .elements = elements_};
@@ -137,11 +147,11 @@ class Measurement {
       for (auto const& line : lines_of(base_of(i) + ".out")) {
         if (line.contains("round") && line["participants"] == together)
           rounds[line["round"].get<std::uint64_t>()].push_back(line);
-        if (!line.contains("cpu_s")) continue;
-        figures.cpu_s += line["cpu_s"].get<double>() /
-                         static_cast<double>(peers_.size() * (options_.rounds + rounds_of_warmup));
-        figures.rss_bytes = std::max(figures.rss_bytes, line["rss_bytes_max"].get<std::uint64_t>());
+        if (line.contains("rss_bytes_max"))
+          figures.rss_bytes =
+              std::max(figures.rss_bytes, line["rss_bytes_max"].get<std::uint64_t>());
       }
+      figures.cpu_s += cpu_of_a_round(i) / static_cast<double>(peers_.size());
     }
     std::erase_if(rounds, [&](auto const& round) { return round.second.size() < peers_.size(); });
     if (rounds.size() > 1) rounds.erase(rounds.begin());

@@ -7,11 +7,15 @@
 #include "grapevine/wire/manifest.hpp"
 
 #include <fmt/core.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <new>
 
 namespace grapevine {
@@ -51,6 +55,16 @@ void print_help() {
       "(port, disk, data, home, nobody reachable), 130 and 143 stopped by a signal.\n");
 }
 
+// A round frees large buffers and wants others of the same sizes soon after. Given back to the
+// system, their pages would be faulted in and zeroed anew each time.
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  ::mallopt(M_ARENA_MAX, 1);  // what one thread freed serves the others
+  ::mallopt(M_MMAP_MAX, 0);
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
+}
+
 int unknown_command(std::string_view word) {
   std::vector<std::string> names{"--help", "--version"};
   for (auto const& command : commands) names.emplace_back(command.name);
@@ -80,6 +94,7 @@ int dispatch(int argc, char** argv) {
 // Only two exceptions get here: no memory, and what nobody foresaw.
 int main(int argc, char** argv) {
   using namespace grapevine;
+  keep_freed_memory();
   try {
     return dispatch(argc, argv);
   } catch (std::bad_alloc const&) {

@@ -56,6 +56,18 @@ Result<NodeOptions> node_options(MixingPeerOptions const& options) {
   return node;
 }
 
+double seconds_of(timeval const& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
+rusage used() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  return used;
+}
+
+double cpu_seconds() { return seconds_of(used().ru_utime) + seconds_of(used().ru_stime); }
+
 // Tells what changed since it last looked.
 class Teller {
  public:
@@ -75,17 +87,14 @@ class Teller {
     print({{"round", now.round.current - 1},
            {"participants", now.round.mix.participants.size()},
            {"mix_s", now.round.mix.duration_s},
-           {"bytes_out", now.round.mix.bytes_out}});
+           {"bytes_out", now.round.mix.bytes_out},
+           {"cpu_s", cpu_seconds()}});
   }
 
   Node& node_;
   bool told_address_ = false;
   std::uint64_t told_round_ = 0;
 };
-
-double seconds_of(timeval const& time) {
-  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-}
 
 Awaitable<> run_node(Node& node, Result<>& into) { into = co_await node.run(); }
 
@@ -105,10 +114,7 @@ int run_mixing_peer(MixingPeerOptions const& options) {
     runtime.run(run_node(node, result));
   }
   if (!result) return end_with(result.error(), true);
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  print({{"cpu_s", seconds_of(used.ru_utime) + seconds_of(used.ru_stime)},
-         {"rss_bytes_max", std::uint64_t(used.ru_maxrss) * 1024}});
+  print({{"rss_bytes_max", std::uint64_t(used().ru_maxrss) * 1024}});
   return 0;
 }
 
