@@ -74,10 +74,20 @@ TEST_CASE("not-finite values are found wherever they are") {
   for (float const bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
         -std::numeric_limits<float>::infinity()})
-    for (std::size_t at = 0; at < 9; ++at) {
-      std::vector<float> values(9, std::numeric_limits<float>::max());
+    for (std::size_t at = 0; at < 41; ++at) {
+      std::vector<float> values(41, std::numeric_limits<float>::max());
       CHECK(all_finite(values));
       values[at] = bad;
       CHECK_FALSE(all_finite(values));
     }
+}
+
+TEST_CASE("a squared norm is the sum of the squares, whatever the length") {
+  std::vector<float> values;
+  double wanted = 0;
+  for (std::size_t i = 0; i < 40; ++i) {
+    CHECK(squared_norm(values) == wanted);  // whole numbers: exact in any order
+    values.push_back(static_cast<float>(i) - 17);
+    wanted += (static_cast<double>(i) - 17) * (static_cast<double>(i) - 17);
+  }
 }

@@ -2,6 +2,7 @@
 
 #include "grapevine/base/limits.hpp"
 #include "grapevine/crypto/merkle.hpp"
+#include "node/blob_builder_detail.hpp"
 #include "unit/node/states.hpp"
 
 #include <cmath>
@@ -90,6 +91,42 @@ TEST_CASE("an outer gradient that is not finite never leaves the machine") {
   std::vector<float> const low(elements, -3e38F);
   std::vector<float> const high(elements, 3e38F);
   CHECK_FALSE(outer_gradient(low, high, shards).has_value());
+}
+
+TEST_CASE("shards of many tiles are made like small ones") {
+  constexpr std::size_t count = shards * (2 * tile_values_max + 1000) + 1;
+  auto const z = drawn(1, count);
+  auto const v = drawn(2, count);
+  auto const theta = drawn(3, count);
+  auto const gradient = outer_gradient(z, theta, shards);
+  REQUIRE(gradient.has_value());
+  std::vector<double> d;
+  double squares = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    d.push_back(static_cast<double>(z[i] - theta[i]));
+    squares += d.back() * d.back();
+  }
+  CHECK(doubles(flatten(gradient->shards)) == d);
+  CHECK(gradient->norm == doctest::Approx(std::sqrt(squares)).epsilon(1e-6));
+
+  std::vector<Blob> averages;
+  for (auto const& shard : gradient->shards) {
+    std::vector<ShardInput> const alone{{shard.blob, 3}, {shard.blob, 3}};
+    auto const average = average_shard(alone);
+    CHECK(*average.blob == *shard.blob);
+    CHECK(average.ref == shard.ref);
+    averages.push_back(average.blob);
+  }
+  auto const next = apply_results(*make_state({}, 4, shards, z, v), nesterov, averages);
+  auto const wanted = plain_step(doubles(z), doubles(v), d);
+  auto const far_from = [](std::vector<float> const& got, std::vector<double> const& should) {
+    double most = 0;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      most = std::max(most, std::abs(static_cast<double>(got[i]) - should[i]));
+    return most;
+  };
+  CHECK(far_from(flatten(next->parameters), wanted.z) < 1e-6);
+  CHECK(far_from(flatten(next->momentum), wanted.v) < 1e-6);
 }
 
 TEST_CASE("results move their shards by an outer step, and the others not at all") {
