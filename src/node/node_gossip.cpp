@@ -33,6 +33,8 @@ Verdict Node::State::take_beacon(GossipMessage const& message) {
   if (!beacon || beacon->signer() != message.from) return Verdict::reject;
   if (beacon->signer() == self) return Verdict::ignore;
   auto const& told = **beacon;
+  auto const last = manifest->manifest.rounds;
+  if (last > 0 && told.round > last) return Verdict::reject;
   host->remember(beacon->signer(), told.addresses);
   feed(round_event::BeaconSeen{beacon->signer(), told});
   return Verdict::accept;

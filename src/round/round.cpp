@@ -212,7 +212,8 @@ void Round::begin_round() {
   awaited_.reset();
   retry_sync_at_.reset();
   round_started_ = now_;
-  if (settings_.rounds > 0 && version_.round >= settings_.rounds) {
+  auto const last = settings_.rounds > 0 ? settings_.rounds : limits::rounds_max;
+  if (version_.round >= last) {
     phase_ = RoundPhase::finished;
     actions_.push_back(round_action::BeaconNow{});
     actions_.push_back(round_action::Finished{});

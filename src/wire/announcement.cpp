@@ -30,7 +30,7 @@ Result<> check_one(ShardResult const& result) {
 
 Result<> check_announcement(Announcement const& announcement) {
   auto const one = [](auto const& message) -> Result<> {
-    TRY(policy::at_most("announcement round", message.round, limits::rounds_max));
+    TRY(policy::round("announcement", message.round));
     return check_one(message);
   };
   return std::visit(one, announcement);

@@ -17,7 +17,7 @@ Result<> check(LedgerEntry::Input const& input) {
 }
 
 Result<> check_entry(LedgerEntry const& entry) {
-  TRY(policy::at_most("ledger round", entry.round, limits::rounds_max));
+  TRY(policy::round("ledger", entry.round));
   TRY(policy::known("ledger mix", entry.mix, MixPattern::global));
   TRY(policy::at_most("ledger peers", entry.inputs.size() + entry.missing.size(),
                       limits::round_peers_max));

@@ -15,7 +15,7 @@ constexpr char const* answer_identifier = "GVMA";
 // What offers and answers have in common, checked, written and read by the same code.
 template <class Message>
 Result<> check_common(Message const& message) {
-  TRY(policy::at_most("mix round", message.round, limits::rounds_max));
+  TRY(policy::round("mix", message.round));
   TRY(policy::require(!message.to.empty(), "mix message to nobody"));
   return policy::at_most("mix tokens", message.tokens, limits::round_tokens_max);
 }

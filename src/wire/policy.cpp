@@ -33,6 +33,10 @@ Result<> text(std::string_view what, std::string_view value, std::size_t max) {
   return require(is_printable_utf8(value), std::string(what) + " is not printable text");
 }
 
+Result<> round(std::string_view what, std::uint64_t value) {
+  return at_most(std::string(what) + " round", value, limits::rounds_max - 1);
+}
+
 Result<> shards(std::string_view what, std::span<BlobRef const> refs) {
   TRY(require(!refs.empty(), "no " + std::string(what)));
   TRY(at_most(what, refs.size(), limits::shards_max));

@@ -15,6 +15,8 @@ namespace grapevine::policy {
 [[nodiscard]] Result<> amount(std::string_view what, double value);  // finite, not negative
 // Printable UTF-8 of at most `max` bytes.
 [[nodiscard]] Result<> text(std::string_view what, std::string_view value, std::size_t max);
+// The number of a round that can be trained: a state may be one further.
+[[nodiscard]] Result<> round(std::string_view what, std::uint64_t value);
 // A blob a shard: 1 to limits::shards_max, each of a size that can be pulled.
 [[nodiscard]] Result<> shards(std::string_view what, std::span<BlobRef const> refs);
 

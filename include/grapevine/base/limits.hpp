@@ -134,7 +134,7 @@ inline constexpr std::size_t agent_max = 128;
 inline constexpr std::size_t reason_max = 128;
 inline constexpr std::size_t run_name_max = 128;
 inline constexpr std::size_t tokenizer_name_max = 128;
-inline constexpr std::uint64_t rounds_max = 1ull << 40;
+inline constexpr std::uint64_t rounds_max = 1ull << 40;  // every run ends there
 // 256 peers' tokens of a round add up exactly in a double.
 inline constexpr std::uint64_t round_tokens_max = 1ull << 44;
 inline constexpr std::uint64_t tokens_total_max = 1ull << 52;

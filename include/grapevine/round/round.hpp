@@ -37,7 +37,7 @@ struct RoundSettings {
   MixPattern mix = MixPattern::global;
   std::uint32_t shards = 1;
   std::uint32_t inner_steps = 1;
-  std::uint64_t rounds = 0;       // finish before this round; 0: never
+  std::uint64_t rounds = 0;       // finish before this round; 0: limits::rounds_max
   std::uint64_t model_bytes = 0;  // of one fp32 copy, for the transfer estimate
   Duration wait_min{};            // manifest.deadline_s_min
   Duration wait_max{};            // manifest.deadline_s_max

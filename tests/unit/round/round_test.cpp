@@ -376,6 +376,17 @@ TEST_CASE("a liar who claims a far round moves nobody") {
   CHECK_FALSE(view.saw(peer_number(9), liar, Instant{}));  // the same sequence again
 }
 
+TEST_CASE("a run without an end ends at the last round that there can be") {
+  for (std::uint64_t const before : {1, 0}) {
+    Round round(settings_of_one());
+    Version const version{limits::rounds_max - before, blob_named("far").root};
+    auto const actions = round.on(round_event::Start{version, false}, Instant{});
+    bool const finished = std::holds_alternative<round_action::Finished>(actions.back());
+    CHECK(finished == (before == 0));
+    CHECK(round.phase() == (before == 0 ? RoundPhase::finished : RoundPhase::training));
+  }
+}
+
 TEST_CASE("a peer that leaves moves only its own shards") {
   std::vector<PeerId> peers;
   for (std::uint8_t n = 1; n <= 8; ++n) peers.push_back(peer_number(n));

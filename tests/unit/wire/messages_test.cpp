@@ -208,7 +208,9 @@ TEST_CASE("a contribution keeps its rules") {
       accepts_contribution([](Contribution& c) { c.tokens = limits::round_tokens_max + 1; }));
   CHECK(accepts_contribution([](Contribution& c) { c.tokens = 0; }));
   CHECK_FALSE(accepts_contribution([](Contribution& c) { c.steps = limits::inner_steps_max + 1; }));
-  CHECK_FALSE(accepts_contribution([](Contribution& c) { c.round = limits::rounds_max + 1; }));
+  // A state may be of the last round; what leads to the next one may not.
+  CHECK(accepts_contribution([](Contribution& c) { c.round = limits::rounds_max - 1; }));
+  CHECK_FALSE(accepts_contribution([](Contribution& c) { c.round = limits::rounds_max; }));
   CHECK_FALSE(accepts_contribution([](Contribution& c) { c.loss = not_a_number; }));
   CHECK_FALSE(accepts_contribution([](Contribution& c) { c.norm = infinity; }));
   CHECK_FALSE(accepts_contribution([](Contribution& c) { c.norm = -1; }));
@@ -227,7 +229,8 @@ TEST_CASE("a contribution keeps its rules") {
 TEST_CASE("a shard result keeps its rules") {
   CHECK(accepts_result([](ShardResult& r) { r.shard = limits::shards_max - 1; }));
   CHECK_FALSE(accepts_result([](ShardResult& r) { r.shard = limits::shards_max; }));
-  CHECK_FALSE(accepts_result([](ShardResult& r) { r.round = limits::rounds_max + 1; }));
+  CHECK(accepts_result([](ShardResult& r) { r.round = limits::rounds_max - 1; }));
+  CHECK_FALSE(accepts_result([](ShardResult& r) { r.round = limits::rounds_max; }));
   CHECK_FALSE(accepts_result([](ShardResult& r) { r.result.bytes = limits::blob_bytes_max + 1; }));
   CHECK_FALSE(
       accepts_result([](ShardResult& r) { r.inputs[1].tokens = limits::round_tokens_max + 1; }));
@@ -279,7 +282,8 @@ TEST_CASE("the largest messages fit into their caps") {
 TEST_CASE("mix offers and answers keep their rules") {
   auto const offer = samples::mix_offer();
   CHECK_FALSE(accepts(offer, [](MixOffer& o) { o.to = {}; }));
-  CHECK_FALSE(accepts(offer, [](MixOffer& o) { o.round = limits::rounds_max + 1; }));
+  CHECK(accepts(offer, [](MixOffer& o) { o.round = limits::rounds_max - 1; }));
+  CHECK_FALSE(accepts(offer, [](MixOffer& o) { o.round = limits::rounds_max; }));
   CHECK_FALSE(accepts(offer, [](MixOffer& o) { o.tokens = limits::round_tokens_max + 1; }));
   CHECK_FALSE(accepts(offer, [](MixOffer& o) { o.gradients.pop_back(); }));
   CHECK_FALSE(accepts(offer, [](MixOffer& o) { o.parameters.clear(); }));
@@ -301,7 +305,8 @@ TEST_CASE("mix offers and answers keep their rules") {
 TEST_CASE("a ledger entry keeps its rules") {
   auto const good = samples::ledger_entry();
   CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.mix = static_cast<MixPattern>(3); }));
-  CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.round = limits::rounds_max + 1; }));
+  CHECK(accepts(good, [](LedgerEntry& e) { e.round = limits::rounds_max - 1; }));
+  CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.round = limits::rounds_max; }));
   CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.shards_missed = limits::shards_max + 1; }));
   CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.inputs[0].weight = not_a_number; }));
   CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.inputs[0].weight = -0.5; }));
