@@ -35,6 +35,7 @@ Verdict Node::State::take_beacon(GossipMessage const& message) {
   auto const& told = **beacon;
   auto const last = manifest->manifest.rounds;
   if (last > 0 && told.round > last) return Verdict::reject;
+  if (!round->view().takes(beacon->signer(), told, doors.clock.now())) return Verdict::ignore;
   host->remember(beacon->signer(), told.addresses);
   feed(round_event::BeaconSeen{beacon->signer(), told});
   return Verdict::accept;

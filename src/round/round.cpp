@@ -92,6 +92,7 @@ void Round::perform(butterfly_action::Closed const& closed) {
   action.missing = closed.missing;
   auto const is_ours = [this](auto const& input) { return input.peer == settings_.self; };
   action.keep_progress = !failed_ && std::ranges::none_of(closed.inputs, is_ours);
+  for (auto const& input : closed.inputs) view_.mixed_with(input.peer);
   phase_ = RoundPhase::applying;
   actions_.push_back(std::move(action));
 }

@@ -47,6 +47,7 @@ void Round::apply_apart(round_event::PairClosed const& closed) {
     action.inputs.push_back({settings_.self, mine_->tokens, mine_->norm, settings_.shards});
   }
   if (auto const& partner = closed.how.partner) {
+    view_.mixed_with(*partner);
     round_action::Apply::Input const input{*partner, closed.partner_tokens, closed.partner_norm,
                                            settings_.shards};
     action.inputs.insert(*partner < settings_.self ? action.inputs.begin() : action.inputs.end(),

@@ -22,21 +22,32 @@ std::optional<Version> most_supported(std::map<Version, std::size_t> const& supp
 
 }  // namespace
 
+std::map<PeerId, PeerView>::const_iterator SwarmView::oldest_stranger() const {
+  auto oldest = peers_.end();
+  for (auto it = peers_.begin(); it != peers_.end(); ++it)
+    if (!it->second.mixed && (oldest == peers_.end() || it->second.seen < oldest->second.seen))
+      oldest = it;
+  return oldest;
+}
+
+bool SwarmView::takes(PeerId const& peer, Beacon const& beacon, Instant now) const {
+  if (auto const known = peers_.find(peer); known != peers_.end())
+    return beacon.sequence > known->second.beacon.sequence && known->second.pace.allows(now);
+  return peers_.size() < limits::round_peers_max || oldest_stranger() != peers_.end();
+}
+
 bool SwarmView::saw(PeerId const& peer, Beacon const& beacon, Instant now) {
-  auto const known = peers_.find(peer);
-  if (known != peers_.end()) {
-    if (beacon.sequence <= known->second.beacon.sequence) return false;
-    known->second = PeerView{beacon, now};
-    return true;
-  }
-  if (peers_.size() >= limits::round_peers_max) {
-    auto const oldest = std::min_element(
-        peers_.begin(), peers_.end(),
-        [](auto const& a, auto const& b) { return a.second.seen < b.second.seen; });
-    peers_.erase(oldest);
-  }
-  peers_.emplace(peer, PeerView{beacon, now});
-  return true;
+  if (!takes(peer, beacon, now)) return false;
+  if (!peers_.contains(peer) && peers_.size() >= limits::round_peers_max)
+    peers_.erase(oldest_stranger());
+  auto& view = peers_.try_emplace(peer, PeerView{beacon, now}).first->second;
+  view.beacon = beacon;
+  view.seen = now;
+  return view.pace.take(now);
+}
+
+void SwarmView::mixed_with(PeerId const& peer) {
+  if (auto const known = peers_.find(peer); known != peers_.end()) known->second.mixed = true;
 }
 
 void SwarmView::lost(PeerId const& peer) { peers_.erase(peer); }

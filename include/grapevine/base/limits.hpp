@@ -127,6 +127,9 @@ inline constexpr std::size_t manifest_json_max = 256 * 1024;
 inline constexpr std::size_t message_depth_max = 16;
 inline constexpr std::size_t message_tables_max = 4096;
 inline constexpr std::size_t beacon_addresses_max = 16;
+// One every two seconds is usual, and one at each change of state.
+inline constexpr double beacons_per_author_per_s = 10;
+inline constexpr double beacons_per_author_burst = 50;
 inline constexpr std::size_t ledger_entry_bytes_max = 64 * 1024;  // kept on disk, never gossiped
 inline constexpr std::size_t state_descriptor_bytes_max = 4096;
 inline constexpr std::size_t peer_name_max = 64;

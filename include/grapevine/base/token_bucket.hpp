@@ -13,6 +13,8 @@ class TokenBucket {
   TokenBucket(double per_s, double burst, Instant now)
       : per_s_(per_s), burst_(burst), tokens_(burst), last_(now) {}
 
+  // Whether take() would be allowed now.
+  [[nodiscard]] bool allows(Instant now) const { return tokens_at(now) >= 1; }
   // True when one more is allowed now.
   [[nodiscard]] bool take(Instant now) {
     tokens_ = tokens_at(now);

@@ -1,9 +1,12 @@
 // SwarmView: what this peer believes of the others, from their beacons. A belief, not a truth: two
 // peers may hold different views, and nothing here has to agree. Pure; bounded by
-// limits::round_peers_max (the peer heard from longest ago makes room).
+// limits::round_peers_max: the stranger heard from longest ago makes room, never a peer with whom a
+// round was mixed.
 #pragma once
 
+#include "grapevine/base/limits.hpp"
 #include "grapevine/base/time.hpp"
+#include "grapevine/base/token_bucket.hpp"
 #include "grapevine/wire/messages.hpp"
 
 #include <map>
@@ -23,6 +26,8 @@ struct Version {
 struct PeerView {
   Beacon beacon;
   Instant seen{};
+  TokenBucket pace{limits::beacons_per_author_per_s, limits::beacons_per_author_burst, seen};
+  bool mixed = false;  // what it trained is in our model
 
   [[nodiscard]] Version version() const { return {beacon.round, beacon.state_hash}; }
   // Trains from an agreed state and will contribute; a syncing or paused peer does not.
@@ -35,8 +40,11 @@ class SwarmView {
  public:
   explicit SwarmView(Duration beacon_ttl) : beacon_ttl_(beacon_ttl) {}
 
-  // False for a beacon that is not newer than the one known of that peer.
+  // Whether saw() would take it: it is newer than the one known of that peer, does not come faster
+  // than limits::beacons_per_author_per_s, and there is room for its author.
+  [[nodiscard]] bool takes(PeerId const& peer, Beacon const& beacon, Instant now) const;
   bool saw(PeerId const& peer, Beacon const& beacon, Instant now);
+  void mixed_with(PeerId const& peer);
   void lost(PeerId const& peer);
   void expire(Instant now);
 
@@ -62,6 +70,8 @@ class SwarmView {
   [[nodiscard]] double median_steps_per_s() const;
 
  private:
+  [[nodiscard]] std::map<PeerId, PeerView>::const_iterator oldest_stranger() const;
+
   Duration beacon_ttl_;
   std::map<PeerId, PeerView> peers_;
 };
