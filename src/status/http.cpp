@@ -71,6 +71,9 @@ struct HttpReader::State {
     if (!whole) return {};
     TRY(parse(bytes));
     if (!parser->is_header_done()) return fail(Errc::malformed, "HTTP header");
+    // Of two names the one that is checked here may not be the one that somebody before us used.
+    if (parser->get().count(http::field::host) > 1)
+      return fail(Errc::malformed, "two Host headers");
     return {};
   }
 

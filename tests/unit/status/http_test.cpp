@@ -71,6 +71,12 @@ TEST_CASE("what is not HTTP is refused") {
   CHECK(refusal("GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n") == Errc::malformed);
 }
 
+TEST_CASE("a request for two hosts is refused") {
+  CHECK(refusal("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n") == Errc::malformed);
+  CHECK(refusal("GET / HTTP/1.1\r\nHost: localhost\r\nX: y\r\nhOST: evil\r\n\r\n") ==
+        Errc::malformed);
+}
+
 TEST_CASE("headers and bodies end at their limits") {
   HttpReader reader;
   auto const fits = header_of(limits::http_header_bytes_max);
