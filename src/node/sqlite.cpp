@@ -1,6 +1,7 @@
 #include <sqlite3.h>
 
 #include "grapevine/base/assert.hpp"
+#include "grapevine/runtime/sqlite_database.hpp"
 #include "node/sqlite_detail.hpp"
 
 namespace grapevine {
@@ -11,6 +12,36 @@ tl::unexpected<Error> failure(sqlite3* handle, int code) {
   if (code == SQLITE_FULL) return fail(Errc::disk_full, text);
   if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) return fail(Errc::database_corrupt, text);
   return fail(Errc::io_failed, "SQLite: " + text);
+}
+
+// Every column of every table, with its type and rules: how the tables were written down, and with
+// which indices, does not matter.
+Result<std::vector<std::string>> columns_of(Database& database) {
+  TRY_ASSIGN(
+      auto rows,
+      Statement::prepare(database,
+                         "select tables.name || '.' || columns.name || ' ' || columns.type || ' ' "
+                         "|| columns.\"notnull\" || ' ' || columns.pk from sqlite_master tables "
+                         "join pragma_table_info(tables.name) columns where "
+                         "tables.type = 'table' and tables.name not like 'sqlite\\_%' escape "
+                         "'\\' order by tables.name, columns.cid"));
+  std::vector<std::string> columns;
+  while (true) {
+    TRY_ASSIGN(bool const more, rows.step());
+    if (!more) return columns;
+    columns.push_back(rows.text(0));
+  }
+}
+
+// A file whose tables somebody has changed is as damaged as one with changed bytes.
+Result<> check_tables(Database& database, std::string_view schema) {
+  TRY_ASSIGN(auto const intended, open_sqlite(":memory:", nullptr));
+  TRY(execute(*intended, schema));
+  TRY_ASSIGN(auto const expected, columns_of(*intended));
+  TRY_ASSIGN(auto const found, columns_of(database));
+  if (found != expected)
+    return fail(Errc::database_corrupt, "has other tables than it was made with");
+  return {};
 }
 
 }  // namespace
@@ -86,7 +117,11 @@ Result<OpenedDatabase> open_or_set_aside(Storage& storage, std::string const& pa
   OpenedDatabase opened;
   auto open = [&]() -> Result<> {
     TRY_ASSIGN(opened.database, storage.open_database(path));
-    return execute(*opened.database, schema);
+    auto const made = execute(*opened.database, schema);
+    // An index on a column that is gone cannot be made either.
+    if (!made && made.error().errc() != Errc::io_failed) return made;
+    TRY(check_tables(*opened.database, schema));
+    return made;
   };
   auto result = open();
   if (!result && result.error().errc() == Errc::database_corrupt) {

@@ -44,7 +44,8 @@ class Statement {
 
 Result<> execute(Database& database, std::string_view sql);
 
-// Opens a database; a damaged one is set aside under another name, which `set_aside` then tells.
+// Opens a database; a damaged one, or one with other tables than the schema's, is set aside under
+// another name, which `set_aside` then tells.
 struct OpenedDatabase {
   std::unique_ptr<Database> database;
   std::string set_aside;

@@ -1,5 +1,6 @@
 #include "node/ledger_detail.hpp"
 
+#include "node/sqlite_detail.hpp"
 #include "unit/node/one_disk.hpp"
 #include "unit/wire/samples.hpp"
 
@@ -111,4 +112,28 @@ TEST_CASE("a damaged ledger is set aside and a new chain begins") {
   CHECK(ledger->set_aside() == "ledger.db.damaged");
   CHECK(ledger->head().entries == 0);
   CHECK(append(*ledger, 1).has_value());
+}
+
+TEST_CASE("a ledger whose tables were changed is set aside and a new chain begins") {
+  for (std::string_view const change :
+       {"alter table rounds add column weather text", "alter table rounds drop column loss",
+        "alter table entries rename column entry to record",
+        "drop table rounds; create table rounds (number text)", "create table notes (text text)"}) {
+    CAPTURE(change);
+    OneDisk disk;
+    REQUIRE(append(*open(disk.storage()), 1).has_value());
+    REQUIRE(execute(*disk.storage().open_database("ledger.db").value(), change).has_value());
+    auto const ledger = open(disk.storage());
+    CHECK(ledger->set_aside() == "ledger.db.damaged");
+    CHECK(ledger->head().entries == 0);
+    CHECK(append(*ledger, 1).has_value());
+  }
+}
+
+TEST_CASE("an index that was dropped is made again") {
+  OneDisk disk;
+  REQUIRE(append(*open(disk.storage()), 1).has_value());
+  REQUIRE(execute(*disk.storage().open_database("ledger.db").value(), "drop index rounds_by_round")
+              .has_value());
+  CHECK(open(disk.storage())->set_aside().empty());
 }
