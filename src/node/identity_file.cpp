@@ -1,5 +1,7 @@
 #include "grapevine/node/identity_file.hpp"
 
+#include "grapevine/base/limits.hpp"
+
 namespace grapevine {
 namespace {
 
@@ -8,8 +10,11 @@ constexpr std::string_view path = "identity.key";
 }  // namespace
 
 Result<Identity> load_identity(Storage& storage) {
-  TRY_ASSIGN(Bytes const bytes, storage.read(path));
-  auto identity = Identity::from_protobuf(bytes);
+  auto const bytes = storage.read(path, limits::key_file_bytes_max);
+  if (!bytes && bytes.error().errc() == Errc::oversize)
+    return fail(Errc::key_file_corrupt, bytes.error().detail());
+  TRY(bytes);
+  auto identity = Identity::from_protobuf(*bytes);
   if (!identity)
     return fail(Errc::key_file_corrupt, storage.describe(path) + ": " + identity.error().message());
   return identity;

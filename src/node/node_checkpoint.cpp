@@ -38,7 +38,8 @@ Result<Checkpoint> read_checkpoint(Storage& storage, std::uint64_t round,
   std::map<std::string, Bytes> files;
   TRY_ASSIGN(auto const names, storage.list(path_of(round)));
   for (auto const& name : names) {
-    TRY_ASSIGN(files[name], storage.read(path_of(round) + "/" + name));
+    TRY_ASSIGN(files[name],
+               storage.read(path_of(round) + "/" + name, checkpoint_file_bytes_max(layout)));
   }
   return parse_checkpoint(files, layout);
 }

@@ -34,7 +34,9 @@ std::optional<std::string> run_of_topic(std::string_view topic) {
 }  // namespace
 
 Awaitable<Result<>> Node::State::find_run() {
-  auto read_manifest = [this](std::stop_token) { return doors.storage.read(manifest_path); };
+  auto read_manifest = [this](std::stop_token) {
+    return doors.storage.read(manifest_path, limits::manifest_json_max);
+  };
   auto const saved = co_await run_on<Result<Bytes>>(doors.heavy, read_manifest);
   if (saved) {
     CO_TRY_ASSIGN(auto known, signed_manifest_from_json(as_text(*saved)));
@@ -48,6 +50,10 @@ Awaitable<Result<>> Node::State::find_run() {
       for (auto const& known_peer : *peers) host->remember(known_peer.peer, known_peer.addresses);
     co_return Result<>{};
   }
+  // What is there and cannot be read is somebody's run all the same.
+  if (saved.error().errc() == Errc::oversize)
+    co_return fail(Errc::config_invalid, saved.error().detail());
+  if (saved.error().errc() != Errc::not_found) co_return tl::unexpected(saved.error());
   if (options.create) co_return co_await create_run();
   co_return co_await join_run();
 }

@@ -63,7 +63,7 @@ Awaitable<ModelStatePtr> Node::State::settled(ModelStatePtr next) {
         doubts.erase(known);
         continue;
       }
-      TRY_ASSIGN(auto correction, pairing.store->correction(exchange));
+      TRY_ASSIGN(auto correction, pairing.store->correction(exchange, layout.elements()));
       if (correction.parameters.size() != layout.elements())
         return fail(Errc::schema_mismatch, "a correction of another size");
       auto const steps = next->round - exchange.round - 1 - known->second.sat_out;

@@ -118,7 +118,7 @@ Result<> PairStore::update_doubt(PairKey const& exchange, PairDoubt const& doubt
   return {};
 }
 
-Result<StateCorrection> PairStore::correction(PairKey const& exchange) {
+Result<StateCorrection> PairStore::correction(PairKey const& exchange, std::uint64_t elements) {
   TRY_ASSIGN(auto row, for_exchange(*database_,
                                     "select correction from doubts "
                                     "where round = ? and partner = ?",
@@ -127,7 +127,7 @@ Result<StateCorrection> PairStore::correction(PairKey const& exchange) {
   auto const path = path_of(exchange);
   if (!known) return fail(Errc::not_found, path);
   TRY_ASSIGN(auto const hash, Hash::from_bytes(row.blob(0)));
-  TRY_ASSIGN(auto const content, storage_.read(path));
+  TRY_ASSIGN(auto const content, storage_.read(path, 2 * elements * sizeof(float)));
   if (sha256(content) != hash) return fail(Errc::hash_mismatch, path);
   auto const values = floats_of(content);
   auto const half = static_cast<std::ptrdiff_t>(values.size() / 2);

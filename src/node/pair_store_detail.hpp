@@ -39,8 +39,8 @@ class PairStore {
   Result<std::map<PairKey, PairDoubt>> doubts();
   Result<> keep_doubt(PairKey const& exchange, StateCorrection const& correction);
   Result<> update_doubt(PairKey const& exchange, PairDoubt const& doubt);
-  // Errc::not_found, Errc::hash_mismatch.
-  Result<StateCorrection> correction(PairKey const& exchange);
+  // Of a model of so many elements. Errc::not_found, Errc::oversize, Errc::hash_mismatch.
+  Result<StateCorrection> correction(PairKey const& exchange, std::uint64_t elements);
   Result<> forget_doubt(PairKey const& exchange);
 
  private:

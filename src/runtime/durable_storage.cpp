@@ -44,7 +44,9 @@ Result<> DurableStorage::rename_synced(std::string const& from, std::string cons
   return disk_.sync_folder(parent_of(from));
 }
 
-Result<Bytes> DurableStorage::read(std::string_view path) { return disk_.read(checked(path)); }
+Result<Bytes> DurableStorage::read(std::string_view path, std::uint64_t bytes_max) {
+  return disk_.read(checked(path), bytes_max);
+}
 
 Result<> DurableStorage::write_atomic(std::string_view path, ByteView content, bool secret) {
   auto const target = checked(path);

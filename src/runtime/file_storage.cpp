@@ -1,5 +1,6 @@
 #include "grapevine/runtime/file_storage.hpp"
 
+#include "grapevine/base/limits.hpp"
 #include "grapevine/runtime/sqlite_database.hpp"
 
 #include <fcntl.h>
@@ -68,11 +69,15 @@ int write_whole(int at, std::string const& path, ByteView content, mode_t mode) 
   return ::close(file.release()) == 0 ? 0 : errno;
 }
 
-Result<Bytes> read_whole(int file, std::string const& thing) {
+Result<Bytes> read_whole(int file, std::string const& thing, std::uint64_t bytes_max) {
   struct stat about{};
   if (::fstat(file, &about) != 0) return failure(errno, thing);
   if (!S_ISREG(about.st_mode)) return fail(Errc::io_failed, thing + ": not a regular file");
-  Bytes content(static_cast<std::size_t>(about.st_size));
+  auto const size = static_cast<std::size_t>(about.st_size);
+  if (size > bytes_max)
+    return fail(Errc::oversize, thing + ": " + std::to_string(size) + " bytes, at most " +
+                                    std::to_string(bytes_max));
+  Bytes content(size);
   std::size_t done = 0;
   while (done < content.size()) {
     ssize_t const got = ::read(file, content.data() + done, content.size() - done);
@@ -90,7 +95,7 @@ Result<int> take_lock(int folder, std::string const& thing) {
   if (!lock.ok()) return failure(errno, thing);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failure(errno, thing);
-    auto const holder = read_whole(lock.get(), thing);
+    auto const holder = read_whole(lock.get(), thing, limits::small_text_file_bytes_max);
     auto const pid = holder ? std::string(as_text(*holder)) : std::string();
     return fail(Errc::home_in_use, thing + " is held by process " + (pid.empty() ? "?" : pid));
   }
@@ -106,10 +111,10 @@ class HomeDisk final : public Disk {
   HomeDisk(std::string home, int folder, int lock)
       : home_(std::move(home)), folder_(folder), lock_(lock) {}
 
-  Result<Bytes> read(std::string const& path) override {
+  Result<Bytes> read(std::string const& path, std::uint64_t bytes_max) override {
     int const flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;  // a pipe must not hold us up
     Descriptor const file(::openat(folder_.get(), path.c_str(), flags));
-    if (file.ok()) return read_whole(file.get(), describe(path));
+    if (file.ok()) return read_whole(file.get(), describe(path), bytes_max);
     if (errno == ENOENT || errno == ENOTDIR) return failure(errno, describe(path));
     // Not failure(): what cannot be read is not "not writable".
     return fail(Errc::io_failed, describe(path) + ": " + std::system_category().message(errno));

@@ -79,11 +79,14 @@ void SimDisk::sync_all_names() {
   changes_.clear();
 }
 
-Result<Bytes> SimDisk::read(std::string const& path) {
+Result<Bytes> SimDisk::read(std::string const& path, std::uint64_t bytes_max) {
   if (off_) return fail(Errc::io_failed, describe(path) + ": the machine is off");
   auto const inode = find(path);
   if (!inode) return fail(Errc::not_found, describe(path));
   if (inode->folder) return fail(Errc::io_failed, describe(path) + ": is a folder");
+  if (inode->written.size() > bytes_max)
+    return fail(Errc::oversize, describe(path) + ": " + std::to_string(inode->written.size()) +
+                                    " bytes, at most " + std::to_string(bytes_max));
   return inode->written;
 }
 

@@ -25,7 +25,7 @@ class SimDisk final : public Disk {
   ~SimDisk() override;
   SimDisk(SimDisk const&) = delete;
 
-  Result<Bytes> read(std::string const& path) override;
+  Result<Bytes> read(std::string const& path, std::uint64_t bytes_max) override;
   Result<> write_synced(std::string const& path, ByteView content, bool secret) override;
   Result<> make_folder(std::string const& path) override;
   Result<> sync_folder(std::string const& path) override;

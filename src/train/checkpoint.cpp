@@ -139,6 +139,11 @@ Result<std::vector<TrainerState::Tensor>> read_optimizer(ByteView bytes) {
 
 }  // namespace
 
+std::uint64_t checkpoint_file_bytes_max(TensorLayout const& layout) {
+  constexpr std::uint64_t optimizer_values_max = 4;  // of a parameter; AdamW keeps two
+  return limits::safetensors_header_max + optimizer_values_max * layout.elements() * sizeof(float);
+}
+
 Bytes model_file(TensorLayout const& layout, std::span<float const> parameters) {
   ASSERT(parameters.size() == layout.elements());
   std::vector<safetensors::Entry> entries;

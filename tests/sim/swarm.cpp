@@ -128,8 +128,9 @@ std::vector<float> Swarm::checkpoint(std::size_t machine, std::uint64_t round) {
   reference.hidden = options_.hidden;
   auto const layout = reference_layout(reference);
   ASSERT(layout.has_value());
-  auto const file = world.doors(machine).storage.read("checkpoints/" + std::to_string(round) +
-                                                      "/model.safetensors");
+  auto const file = world.doors(machine).storage.read(
+      "checkpoints/" + std::to_string(round) + "/model.safetensors",
+      checkpoint_file_bytes_max(*layout));
   ASSERT(file.has_value());
   auto const parameters = read_model_file(*file, *layout);
   ASSERT(parameters.has_value());

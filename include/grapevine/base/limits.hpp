@@ -178,6 +178,10 @@ inline constexpr std::uint32_t batch_sequences_max = 4096;
 inline constexpr std::size_t safetensors_header_max = 16 * 1024 * 1024;
 inline constexpr std::size_t checkpoint_state_max = 16 * 1024;
 
+// files of the home directory
+inline constexpr std::size_t key_file_bytes_max = 4096;
+inline constexpr std::size_t small_text_file_bytes_max = 256;  // a port, an address
+
 // runtime
 inline constexpr std::size_t worker_jobs_max = 64;  // per worker; more make their callers wait
 

@@ -10,7 +10,7 @@ namespace grapevine {
 class Disk {
  public:
   virtual ~Disk() = default;
-  virtual Result<Bytes> read(std::string const& path) = 0;
+  virtual Result<Bytes> read(std::string const& path, std::uint64_t bytes_max) = 0;
   // Creates or overwrites; the content is on disk when this returns, the name may not be.
   virtual Result<> write_synced(std::string const& path, ByteView content, bool secret) = 0;
   virtual Result<> make_folder(std::string const& path) = 0;  // one level; there already is fine

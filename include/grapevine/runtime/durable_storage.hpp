@@ -11,7 +11,7 @@ class DurableStorage : public Storage {
  public:
   explicit DurableStorage(Disk& disk) : disk_(disk) {}
 
-  Result<Bytes> read(std::string_view path) override;
+  Result<Bytes> read(std::string_view path, std::uint64_t bytes_max) override;
   Result<> write_atomic(std::string_view path, ByteView content, bool secret) override;
   Result<> write_folder(std::string_view path, std::span<File const> files) override;
   Result<> remove(std::string_view path) override;

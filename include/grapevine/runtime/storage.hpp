@@ -23,7 +23,8 @@ class Database {
 class Storage {
  public:
   virtual ~Storage() = default;
-  [[nodiscard]] virtual Result<Bytes> read(std::string_view path) = 0;  // Errc::not_found
+  // Errc::not_found; Errc::oversize names a file above `bytes_max`, and nothing is taken for it.
+  [[nodiscard]] virtual Result<Bytes> read(std::string_view path, std::uint64_t bytes_max) = 0;
   // Written beside, fsynced, renamed over, folder fsynced: after a crash the old or the new
   // content.
   virtual Result<> write_atomic(std::string_view path, ByteView content, bool secret = false) = 0;

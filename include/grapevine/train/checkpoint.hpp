@@ -30,6 +30,8 @@ struct CheckpointFile {
   Bytes content;
 };
 
+// More than any file of a checkpoint of this model has.
+[[nodiscard]] std::uint64_t checkpoint_file_bytes_max(TensorLayout const& layout);
 // `config_json` may be empty (a model that is not a transformer has none).
 [[nodiscard]] std::vector<CheckpointFile> checkpoint_files(Checkpoint const& checkpoint,
                                                            TensorLayout const& layout,

@@ -20,7 +20,7 @@ std::unique_ptr<PairStore> open(Storage& storage) {
 }
 
 void check_owed(PairStore& store, PairKey const& of) {
-  auto const correction = store.correction(of);
+  auto const correction = store.correction(of, owed.parameters.size());
   REQUIRE(correction.has_value());
   CHECK(correction->parameters == owed.parameters);
   CHECK(correction->momentum == owed.momentum);
@@ -34,7 +34,7 @@ TEST_CASE("an empty store knows of nothing") {
   CHECK(store->set_aside().empty());
   CHECK(store->decisions().value().empty());
   CHECK(store->doubts().value().empty());
-  CHECK(store->correction(exchange).error().errc() == Errc::not_found);
+  CHECK(store->correction(exchange, owed.parameters.size()).error().errc() == Errc::not_found);
 }
 
 TEST_CASE("a decision that was told is there after a crash, and none is there by halves") {
@@ -93,7 +93,7 @@ TEST_CASE("a doubt and what it may owe outlive a crash, until they are forgotten
   REQUIRE(store->forget_doubt(exchange).has_value());
   REQUIRE(store->forget_doubt(exchange).has_value());
   CHECK(store->doubts().value().empty());
-  CHECK(store->correction(exchange).error().errc() == Errc::not_found);
+  CHECK(store->correction(exchange, owed.parameters.size()).error().errc() == Errc::not_found);
 }
 
 TEST_CASE("a correction is in the state it made and in those of later rounds") {
@@ -129,9 +129,11 @@ TEST_CASE("a correction that is not what was kept is refused") {
   REQUIRE(store->keep_doubt(exchange, owed).has_value());
   auto const path = "pair/7-" + peer_b.text();
   REQUIRE(disk.storage().write_atomic(path, Bytes(24)).has_value());
-  CHECK(store->correction(exchange).error().errc() == Errc::hash_mismatch);
+  CHECK(store->correction(exchange, owed.parameters.size()).error().errc() == Errc::hash_mismatch);
+  REQUIRE(disk.storage().write_atomic(path, Bytes(25)).has_value());
+  CHECK(store->correction(exchange, owed.parameters.size()).error().errc() == Errc::oversize);
   REQUIRE(disk.storage().remove(path).has_value());
-  CHECK(store->correction(exchange).error().errc() == Errc::not_found);
+  CHECK(store->correction(exchange, owed.parameters.size()).error().errc() == Errc::not_found);
 }
 
 TEST_CASE("a damaged file is set aside, and a second one beside it") {
@@ -140,7 +142,7 @@ TEST_CASE("a damaged file is set aside, and a second one beside it") {
     REQUIRE(disk.storage().write_atomic("pair.db", Bytes(5000, 'x')).has_value());
     auto const store = open(disk.storage());
     CHECK(store->set_aside() == aside);
-    CHECK(disk.storage().read(aside) == Bytes(5000, 'x'));
+    CHECK(disk.storage().read(aside, 5000) == Bytes(5000, 'x'));
     CHECK(store->decisions().value().empty());
     CHECK(store->decide(exchange).has_value());
   }

@@ -36,11 +36,11 @@ struct HomeFixture {
 }  // namespace
 
 TEST_CASE_FIXTURE(HomeFixture, "files are written whole, replaced, renamed and removed") {
-  CHECK(storage->read("state/seen").error().errc() == Errc::not_found);
+  CHECK(storage->read("state/seen", 1).error().errc() == Errc::not_found);
   Bytes const big(3'000'000, 7);
   CHECK(storage->write_atomic("state/seen", as_bytes("one"), false).has_value());
   CHECK(storage->write_atomic("state/seen", big, false).has_value());
-  CHECK(storage->read("state/seen").value() == big);
+  CHECK(storage->read("state/seen", big.size()).value() == big);
   CHECK(storage->rename("state/seen", "old/seen").has_value());
   CHECK_FALSE(storage->exists("state/seen"));
   CHECK(storage->exists("old/seen"));
@@ -66,7 +66,7 @@ TEST_CASE_FIXTURE(HomeFixture, "a folder appears and is replaced as one") {
   CHECK(storage->list("checkpoints/7").value() == std::vector<std::string>{"a", "b"});
   CHECK(storage->write_folder("checkpoints/7", second).has_value());
   CHECK(storage->list("checkpoints/7").value() == std::vector<std::string>{"a"});
-  CHECK(storage->read("checkpoints/7/a").value() == Bytes{'3'});
+  CHECK(storage->read("checkpoints/7/a", 1).value() == Bytes{'3'});
   CHECK(storage->list("checkpoints").value() == std::vector<std::string>{"7"});
   CHECK(storage->list("nowhere").error().errc() == Errc::not_found);
 }
@@ -84,15 +84,27 @@ TEST_CASE_FIXTURE(HomeFixture, "a failed write leaves the old content and no lit
   CHECK(storage->write_folder("thing", folder).has_value());
   // A file cannot replace a folder: the rename, the last step, fails.
   CHECK_FALSE(storage->write_atomic("thing", as_bytes("x"), false).has_value());
-  CHECK(storage->read("thing/a").value() == Bytes{'1'});
+  CHECK(storage->read("thing/a", 1).value() == Bytes{'1'});
   CHECK_FALSE(std::filesystem::exists(home + "/thing.partial"));
 }
 
 TEST_CASE_FIXTURE(HomeFixture, "what is no file is refused, and nobody waits for a pipe") {
   REQUIRE(::mkfifo((home + "/pipe").c_str(), 0600) == 0);
-  CHECK(storage->read("pipe").error().errc() == Errc::io_failed);
+  CHECK(storage->read("pipe", 1).error().errc() == Errc::io_failed);
   REQUIRE(::mkdir((home + "/folder").c_str(), 0700) == 0);
-  CHECK(storage->read("folder").error().errc() == Errc::io_failed);
+  CHECK(storage->read("folder", 1).error().errc() == Errc::io_failed);
+}
+
+TEST_CASE_FIXTURE(HomeFixture, "a file above its limit is refused before memory is taken for it") {
+  CHECK(storage->write_atomic("seen", Bytes(10), false).has_value());
+  CHECK(storage->read("seen", 10).value().size() == 10);
+  auto const over = storage->read("seen", 9);
+  CHECK(over.error().errc() == Errc::oversize);
+  CHECK(over.error().detail() == home + "/seen: 10 bytes, at most 9");
+  CHECK(storage->read("seen", 0).error().errc() == Errc::oversize);
+  // More than any machine has: a hole on the disk, were it read it would end the program.
+  std::filesystem::resize_file(home + "/seen", std::uintmax_t{1} << 42);
+  CHECK(storage->read("seen", 1 << 20).error().errc() == Errc::oversize);
 }
 
 TEST_CASE_FIXTURE(HomeFixture, "a home has one owner, named to whoever comes second") {
@@ -136,7 +148,7 @@ TEST_CASE_FIXTURE(HomeFixture, "a damaged database is told from a good one") {
     auto const database = storage->open_database("torn.db").value();
     exec(*database, "CREATE TABLE t(x); INSERT INTO t VALUES(randomblob(60000))");
   }
-  auto torn = storage->read("torn.db").value();
+  auto torn = storage->read("torn.db", 1 << 20).value();
   for (std::size_t i = 4096; i < 8192; ++i) torn[i] ^= 0xff;
   CHECK(storage->write_atomic("torn.db", torn, false).has_value());
   auto const opened = storage->open_database("torn.db");

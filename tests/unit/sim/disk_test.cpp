@@ -76,7 +76,7 @@ void check_every_step(Act prepare, Act act, Look look) {
 }
 
 std::string text_of(Storage& storage, std::string const& path) {
-  auto const content = storage.read(path);
+  auto const content = storage.read(path, 1 << 20);
   return content ? std::string(as_text(*content)) : "-";
 }
 
