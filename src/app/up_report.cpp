@@ -89,8 +89,7 @@ void UpReport::say_state(Snapshot const& snapshot) {
 
 void UpReport::say_round(RoundRecord const& round, Snapshot const& snapshot) {
   next_round_ = round.round + 1;
-  // A newcomer's first round may be one that it only watched: nothing was trained, no loss.
-  if (!first_ && round.loss > 0) first_ = round;
+  if (!first_ && round.loss) first_ = round;
   last_ = round;
   auto const of = snapshot.run && snapshot.run->rounds > 0
                       ? fmt::format(" of {}", snapshot.run->rounds)
@@ -100,9 +99,8 @@ void UpReport::say_round(RoundRecord const& round, Snapshot const& snapshot) {
   bool const newest = next_round_ == snapshot.round.current;
   auto const mixed = round.participants > 1 ? fmt::format("mixed {} peers", round.participants)
                                             : std::string("nobody to mix with");
-  auto const learned = round.loss > 0
-                           ? fmt::format("loss {:.3f}{}; {}", round.loss, held_out, mixed)
-                           : std::string("the others' work alone, this peer came late");
+  auto const learned = round.loss ? fmt::format("loss {:.3f}{}; {}", *round.loss, held_out, mixed)
+                                  : std::string("the others' work alone, this peer came late");
   say("Round {}{}: {}, {:.1f} s{}", round.round + 1, of, learned, round.duration_s,
       newest ? missing_words(snapshot.round.mix) : std::string());
 }
@@ -112,7 +110,9 @@ void UpReport::finish(bool json) {
   if (!snapshot.checkpoint.empty()) say("The newest checkpoint is {}", snapshot.checkpoint);
   if (!json) return;
   using Json = nlohmann::ordered_json;
-  auto const loss_of = [](auto const& round) { return round ? Json(round->loss) : Json(nullptr); };
+  auto const loss_of = [](auto const& round) {
+    return round && round->loss ? Json(*round->loss) : Json(nullptr);
+  };
   Json const object{
       {"peer", snapshot.id.text()},
       {"run", snapshot.run ? Json(snapshot.run_id.hex()) : Json(nullptr)},

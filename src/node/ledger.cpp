@@ -21,13 +21,16 @@ create table if not exists rounds (
 create index if not exists rounds_by_round on rounds (round);
 )sql";
 
+// In the column of a round that was only watched: no training ends there.
+constexpr double no_loss = 0;
+
 RoundRecord read_record(Statement const& row) {
   RoundRecord record;
   record.round = static_cast<std::uint64_t>(row.integer(0));
   record.at_unix_s = row.real(1);
   record.duration_s = row.real(2);
   record.compute_s = row.real(3);
-  record.loss = static_cast<float>(row.real(4));
+  if (row.real(4) != no_loss) record.loss = static_cast<float>(row.real(4));
   if (!row.is_null(5)) record.eval_loss = static_cast<float>(row.real(5));
   record.participants = static_cast<std::uint32_t>(row.integer(6));
   record.missing = static_cast<std::uint32_t>(row.integer(7));
@@ -44,7 +47,9 @@ Result<> insert(Database& database, std::int64_t number, std::uint64_t round, By
   TRY_ASSIGN(auto rounds,
              Statement::prepare(database, "insert into rounds values (?,?,?,?,?,?,?,?,?,?,?,?)"));
   rounds.bind(number).bind(static_cast<std::int64_t>(round)).bind(record.at_unix_s);
-  rounds.bind(record.duration_s).bind(record.compute_s).bind(static_cast<double>(record.loss));
+  rounds.bind(record.duration_s)
+      .bind(record.compute_s)
+      .bind(record.loss ? double{*record.loss} : no_loss);
   if (record.eval_loss)
     rounds.bind(static_cast<double>(*record.eval_loss));
   else

@@ -42,6 +42,7 @@ void Node::State::feed(RoundEvent event) {
 
 void Node::State::perform(round_action::StartInner const& action) {
   inner_done = 0;
+  round_loss.reset();
   compute = {};
   round_began = doors.clock.now();
   counters_at_round = host->counters();
@@ -112,7 +113,8 @@ Awaitable<> Node::State::prepare(round_action::Prepare action) {
   contribution.base = action.base;
   contribution.tokens = std::min(round_tokens, contribution_tokens_max());
   contribution.steps = round_steps;
-  contribution.loss = round_loss;
+  if (!round_loss) round_loss = loss;  // ended before its last step
+  contribution.loss = *round_loss;
   contribution.norm = static_cast<float>(gradient->norm);
   for (auto& shard : gradient->shards) {
     contribution.shards.push_back(shard.ref);
@@ -272,8 +274,8 @@ Awaitable<> Node::State::record(round_action::Apply action, Hash before, Hash af
   figures.shards_missed = entry.shards_missed;
   figures.bytes_in = last_mix.bytes_in;
   figures.bytes_out = last_mix.bytes_out;
-  log_info("round {} done: loss {:.4f}, {} peers, {} missing{}", action.round, round_loss,
-           action.inputs.size(), action.missing.size(),
+  log_info("round {} done: loss {:.4f}, {} peers, {} missing{}", action.round,
+           round_loss.value_or(0), action.inputs.size(), action.missing.size(),
            action.missing.empty() ? ""
                                   : " (" + action.missing.front().peer.brief() + ": " +
                                         action.missing.front().reason + ")");

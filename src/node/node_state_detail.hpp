@@ -212,7 +212,7 @@ struct Node::State {
   std::uint32_t round_steps = 0;
   double round_loss_sum = 0;
   float loss = 0;
-  float round_loss = 0;  // mean of the last finished inner phase
+  std::optional<float> round_loss;  // mean of this round's inner phase, once it is over
   std::optional<float> eval_loss;
   double lr = 0;
   double steps_per_s = 0;

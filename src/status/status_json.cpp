@@ -196,7 +196,7 @@ std::string history_json(std::span<RoundRecord const> rounds, std::uint64_t sinc
                     {"at_unix_s", round.at_unix_s},
                     {"duration_s", round.duration_s},
                     {"compute_s", round.compute_s},
-                    {"loss", round.loss},
+                    {"loss", or_null(round.loss)},
                     {"eval_loss", or_null(round.eval_loss)},
                     {"participants", round.participants},
                     {"missing", round.missing},

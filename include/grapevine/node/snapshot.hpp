@@ -132,7 +132,7 @@ struct RoundRecord {
   double at_unix_s = 0;
   double duration_s = 0;
   double compute_s = 0;
-  float loss = 0;
+  std::optional<float> loss;  // nothing where this peer only watched
   std::optional<float> eval_loss;
   std::uint32_t participants = 0;
   std::uint32_t missing = 0;

@@ -22,7 +22,7 @@ Result<> append(Ledger& ledger, std::uint64_t round) {
   entry.previous = ledger.head().hash;
   RoundRecord figures;
   figures.round = round;
-  figures.loss = static_cast<float>(round);
+  if (round > 0) figures.loss = static_cast<float>(round);
   if (round % 2 == 0) figures.eval_loss = 0.5F;
   figures.participants = 3;
   figures.bytes_out = 1ULL << 40;
@@ -84,6 +84,7 @@ TEST_CASE("the figures of the rounds read back, from a round on") {
   CHECK(figures[0].bytes_out == 1ULL << 40);
   CHECK(figures[1].round == 3);
   CHECK_FALSE(figures[1].eval_loss.has_value());
+  CHECK_FALSE(ledger->history(0, 1).value().front().loss.has_value());  // it only watched
 }
 
 TEST_CASE("an entry is in the chain whole or not at all, and stays once it was said to be") {

@@ -119,4 +119,7 @@ TEST_CASE("history says where the next request goes on") {
   CHECK(json["rounds"][1]["eval_loss"].is_null());
   CHECK(json["next"] == 6);
   CHECK(Json::parse(history_json({}, 9))["next"] == 9);
+  auto watched = rounds;
+  watched[0].loss.reset();
+  CHECK(Json::parse(history_json(watched, 4))["rounds"][0]["loss"].is_null());
 }
