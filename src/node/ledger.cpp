@@ -1,4 +1,4 @@
-#include "node/ledger_detail.hpp"
+#include "grapevine/node/ledger.hpp"
 
 #include "node/sqlite_detail.hpp"
 

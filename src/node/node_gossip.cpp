@@ -50,15 +50,21 @@ Verdict Node::State::take_announcement(GossipMessage const& message) {
     return Verdict::reject;
   }
   if (auto const* const contribution = std::get_if<Contribution>(&**announcement)) {
-    // The first of this round, as the machine takes it; bounded, whoever signs.
-    if (contribution->round == round->version().round &&
-        contribution_hashes.size() < limits::round_peers_max)
-      contribution_hashes.emplace(announcement->signer(), sha256(message.data));
+    remember_contribution(contribution->round, announcement->signer(), message.data);
     feed(round_event::ContributionSeen{announcement->signer(), *contribution});
   } else {
     feed(round_event::ResultSeen{announcement->signer(), std::get<ShardResult>(**announcement)});
   }
   return Verdict::accept;
+}
+
+// The first of this round and of the next, as the machine takes them; bounded, whoever signs.
+void Node::State::remember_contribution(std::uint64_t of_round, PeerId const& author,
+                                        ByteView message) {
+  auto const now = round->version().round;
+  if (of_round < now || of_round > now + 1) return;
+  if (contribution_hashes.size() < 2 * limits::round_peers_max)
+    contribution_hashes.emplace(std::pair(of_round, author), sha256(message));
 }
 
 // What a message must satisfy beyond its schema: the sizes of this run's shards, and a weight that

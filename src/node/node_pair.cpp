@@ -108,7 +108,7 @@ void Node::State::perform(pair_action::Send const& action) {
   Bytes message;
   if (auto const* const offer = std::get_if<MixOffer>(&action.message)) {
     message = sign_mix_offer(*offer, *identity);
-    contribution_hashes[self] = sha256(message);
+    contribution_hashes[{offer->round, self}] = sha256(message);
   } else {
     message = sign_mix_answer(std::get<MixAnswer>(action.message), *identity);
   }
@@ -158,7 +158,7 @@ Result<> Node::State::take_mix_message(PeerId const& from, ByteView message) {
   if (auto const offer = verify_mix_offer(message, manifest->run)) {
     TRY(addressed(*offer));
     TRY(acceptable(**offer));
-    if ((*offer)->round == round->version().round) contribution_hashes[from] = sha256(message);
+    remember_contribution((*offer)->round, from, message);
     feed_pair(pair_event::OfferSeen{from, **offer});
     return {};
   }

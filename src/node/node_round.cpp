@@ -127,8 +127,9 @@ Awaitable<> Node::State::prepare(round_action::Prepare action) {
 
 void Node::State::perform(round_action::Publish const& action) {
   announced.push_back(action.announcement);
-  if (std::holds_alternative<Contribution>(action.announcement))
-    contribution_hashes[self] = sha256(sign_announcement(action.announcement, *identity));
+  if (auto const* const mine = std::get_if<Contribution>(&action.announcement))
+    contribution_hashes[{mine->round, self}] =
+        sha256(sign_announcement(action.announcement, *identity));
   announce(action.announcement);
 }
 
@@ -223,7 +224,8 @@ Awaitable<> Node::State::apply(round_action::Apply action) {
   for (auto const& blob : std::exchange(kept_gradients_before, std::exchange(kept_gradients, {})))
     blobs->release(blob);
   announced_before = std::exchange(announced, {});
-  contribution_hashes.clear();
+  contribution_hashes.erase(contribution_hashes.begin(),
+                            contribution_hashes.lower_bound({next->round, PeerId{}}));
   feed(round_event::Applied{{next->round, next->hash()}});
 }
 
@@ -253,8 +255,8 @@ Awaitable<> Node::State::record(round_action::Apply action, Hash before, Hash af
     // Weighting by tokens inside a pair would move the mean of the swarm.
     double const weight = action.pair ? 1.0 / static_cast<double>(action.inputs.size())
                                       : static_cast<double>(input.tokens) / total;
-    entry.inputs.push_back({input.peer, contribution_hashes[input.peer], input.tokens, weight,
-                            input.norm, input.shards});
+    entry.inputs.push_back({input.peer, contribution_hashes[{action.round, input.peer}],
+                            input.tokens, weight, input.norm, input.shards});
     last_mix.participants.push_back(input.peer);
   }
   for (auto const& missing : action.missing) {

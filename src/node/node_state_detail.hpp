@@ -9,11 +9,11 @@
 #include "grapevine/net/blob_exchange.hpp"
 #include "grapevine/net/host.hpp"
 #include "grapevine/net/pubsub.hpp"
+#include "grapevine/node/ledger.hpp"
 #include "grapevine/node/node.hpp"
 #include "grapevine/round/round.hpp"
 #include "grapevine/runtime/gate.hpp"
 #include "grapevine/train/checkpoint.hpp"
-#include "node/ledger_detail.hpp"
 #include "node/model_state_detail.hpp"
 #include "node/pair_store_detail.hpp"
 #include "node/peer_store_detail.hpp"
@@ -65,6 +65,7 @@ struct Node::State {
   void subscribe();
   Verdict take_beacon(GossipMessage const& message);
   Verdict take_announcement(GossipMessage const& message);
+  void remember_contribution(std::uint64_t of_round, PeerId const& author, ByteView message);
   [[nodiscard]] std::uint64_t contribution_tokens_max() const;
   [[nodiscard]] Result<> acceptable(Announcement const& announcement) const;
   [[nodiscard]] Result<> acceptable(MixOffer const& offer) const;
@@ -186,7 +187,8 @@ struct Node::State {
   std::vector<BlobRef> kept_gradients_before;
   std::vector<Announcement> announced;  // ours, repeated until the round is over
   std::vector<Announcement> announced_before;
-  std::map<PeerId, Hash> contribution_hashes;
+  std::map<std::pair<std::uint64_t, PeerId>, Hash>
+      contribution_hashes;  // of this round and the next
   std::optional<RoundStart> round_start;
   std::optional<Version> on_disk;  // of the newest checkpoint
   bool checkpoint_running = false;
