@@ -195,21 +195,11 @@ void Butterfly::set_deadlines() {
   // Nobody is waited for longer than we trained ourselves: slower peers take fewer steps instead.
   Duration const longest =
       std::clamp(inner_took_ + transfer, settings_.wait_min, settings_.wait_max);
-  if (runs_away()) until = collect_started_ + longest;
   // What was granted is not taken back: when the last one arrives the wait ends now, not in the
   // past.
   Instant const granted = std::min(collect_until_, now_);
   collect_until_ = std::max(std::min(until, collect_started_ + longest), granted);
   give_up_ = collect_until_ + std::max(settings_.wait_min, 2 * transfer);
-}
-
-// Most of the swarm is still in the round before. Going on without it, a peer with a fast link
-// would stay a round ahead for ever, and mix with nobody.
-bool Butterfly::runs_away() const {
-  auto const behind = std::ranges::count_if(view_.peers(), [this](auto const& entry) {
-    return entry.second.counts() && entry.second.beacon.round + 1 == version_.round;
-  });
-  return static_cast<std::size_t>(behind) > expected().size() + 1;
 }
 
 void Butterfly::collect() {
@@ -270,7 +260,6 @@ void Butterfly::want_inputs(std::uint32_t index) {
 
 bool Butterfly::inputs_settled(std::uint32_t index) const {
   if (now_ >= collect_until_) return true;
-  if (runs_away()) return false;
   for (auto const& peer : expected())
     if (contribution_of(peer) == nullptr) return false;
   for (auto const& peer : contributors()) {

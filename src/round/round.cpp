@@ -144,6 +144,7 @@ void Round::handle(round_event::Rates const& event) {
 void Round::handle(round_event::InnerDone const& event) {
   if (phase_ != RoundPhase::training) return;  // was stopped meanwhile
   inner_took_ = event.took;
+  inner_ended_ = now_;
   inner_done_ = true;
 }
 
@@ -152,8 +153,9 @@ void Round::handle(round_event::InnerFailed const&) {
   failed_ = true;
   if (!together()) return apply_apart({});
   provisional_ = true;
-  awaited_.reset();
-  start_collecting();
+  if (phase_ == RoundPhase::preparing) return start_collecting();
+  inner_ended_ = now_;
+  inner_done_ = true;
 }
 
 void Round::handle(round_event::Prepared const& event) {
@@ -245,7 +247,19 @@ void Round::look_around() {
   }
   if (ahead) return catch_up(*ahead);
   heal();
-  if (inner_done_ && !awaited_ && !about_to_heal()) prepare();
+  if (inner_done_ && !awaited_ && !about_to_heal() && !runs_away()) prepare();
+}
+
+// Most of the swarm is still in earlier rounds. Going on without it, a peer that was alone for a
+// while, or has a fast link, would stay ahead for ever and mix with nobody; when the others come,
+// it takes over what they agree on.
+bool Round::runs_away() const {
+  if (now_ >= inner_ended_ + settings_.wait_max) return false;
+  std::size_t behind = 0;
+  std::size_t here = 1;
+  for (auto const& [peer, view] : view_.peers())
+    if (view.counts()) ++(view.beacon.round < version_.round ? behind : here);
+  return behind > here;
 }
 
 bool Round::of_one_mind() const { return view_.agreed(version_, unserved_) == version_; }

@@ -210,7 +210,6 @@ class Butterfly {
   [[nodiscard]] Arrival arrival(BlobRef const& blob) const;
   [[nodiscard]] Instant overdue_at() const;
   [[nodiscard]] Duration transfer() const;
-  [[nodiscard]] bool runs_away() const;
   [[nodiscard]] std::string why_missing(PeerId const& peer) const;
 
   ButterflySettings settings_;

@@ -213,6 +213,7 @@ class Round {
   void heal();         // pull what most others of this round agree on, if it is not ours
   [[nodiscard]] bool of_one_mind() const;
   [[nodiscard]] bool about_to_heal() const;
+  [[nodiscard]] bool runs_away() const;
   void catch_up(Version const& ahead);
   void prepare();
   void sync_to(Version const& version);
@@ -245,6 +246,7 @@ class Round {
   std::optional<Contribution> mine_;  // of this round
   std::uint32_t inner_target_ = 0;
   Duration inner_took_{};
+  Instant inner_ended_{};
   round_event::Rates rates_;
   Instant now_{};
   Instant round_started_{};

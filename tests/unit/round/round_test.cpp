@@ -324,39 +324,48 @@ TEST_CASE("a pull that ends after another was asked for changes nothing") {
   CHECK(round.phase() == RoundPhase::training);
 }
 
-TEST_CASE("a peer that is a round ahead of most others waits for them, and not for a few") {
+TEST_CASE("a peer that is ahead of most others waits for them, and not for a few, nor for ever") {
+  auto const settings = settings_of_one();
   for (std::uint8_t const behind : {1, 3}) {
-    CAPTURE(behind);
-    Round round(settings_of_one());
-    Instant now{};
-    std::size_t averages = 0;
-    auto const feed = [&](RoundEvent const& event) {
-      for (auto const& action : round.on(event, now))
-        averages += std::holds_alternative<round_action::Average>(action) ? 1 : 0;
-    };
-    Version const ours{7, sha256(as_bytes("ours"))};
-    Beacon beacon;
-    beacon.sequence = 1;
-    beacon.state = PeerState::mixing;
-    beacon.round = 6;
-    for (std::uint8_t i = 0; i < behind; ++i)
-      feed(round_event::BeaconSeen{peer_number(static_cast<std::uint8_t>(2 + i)), beacon});
-    feed(round_event::Start{ours, false});
-    now += 10s;
-    feed(round_event::InnerDone{20, 10s});
-    Contribution mine;
-    mine.round = 7;
-    mine.base = ours.state;
-    mine.tokens = 100;
-    mine.shards = {grapevine::test::blob_named("gradient")};
-    feed(round_event::Prepared{mine});
-    CHECK(averages == (behind == 1 ? 1 : 0));
-    now += 9s;  // as long as the inner steps took, and no longer
-    feed(round_event::Tick{});
-    CHECK(averages == (behind == 1 ? 1 : 0));
-    now += 4s;
-    feed(round_event::Tick{});
-    CHECK(averages == 1);
+    for (bool const they_come : {true, false}) {
+      CAPTURE(behind);
+      CAPTURE(they_come);
+      Round round(settings);
+      Instant now{};
+      std::size_t prepared = 0;
+      auto const feed = [&](RoundEvent const& event) {
+        for (auto const& action : round.on(event, now))
+          prepared += std::holds_alternative<round_action::Prepare>(action) ? 1 : 0;
+      };
+      Version const ours{7, sha256(as_bytes("ours"))};
+      Beacon beacon;
+      beacon.state = PeerState::mixing;
+      auto const tell = [&](std::uint64_t in_round, Hash const& state) {
+        ++beacon.sequence;
+        beacon.round = in_round;
+        beacon.state_hash = state;
+        for (std::uint8_t i = 0; i < behind; ++i)
+          feed(round_event::BeaconSeen{peer_number(static_cast<std::uint8_t>(2 + i)), beacon});
+      };
+      tell(4, sha256(as_bytes("theirs")));
+      feed(round_event::Start{ours, false});
+      now += 10s;
+      feed(round_event::InnerDone{20, 10s});
+      CHECK(prepared == (behind == 1 ? 1 : 0));
+      if (behind == 1) continue;
+      Instant const ended = now;
+      while (now + 2s < ended + settings.wait_max) {
+        now += 2s;
+        tell(4, sha256(as_bytes("theirs")));
+      }
+      CHECK(prepared == 0);
+      now += 2s;
+      if (they_come)
+        tell(7, ours.state);
+      else
+        tell(4, sha256(as_bytes("theirs")));
+      CHECK(prepared == 1);
+    }
   }
 }
 
