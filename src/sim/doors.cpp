@@ -6,6 +6,8 @@ namespace grapevine::sim {
 namespace {
 
 constexpr std::uint64_t unix_ns_at_start = 1'767'225'600'000'000'000;  // 2026-01-01
+constexpr Instant start_of_the_world{std::chrono::seconds(1000)};
+constexpr std::int64_t million = 1'000'000;
 
 // An event that is forgotten when its sleeper is gone.
 class Alarm {
@@ -53,15 +55,29 @@ struct NotifyAtEnd {
 
 }  // namespace
 
+// Whole numbers, so that it is the same on every machine; a day of 10 % drift still fits.
+Instant SimClock::now() const {
+  auto const passed = machine_.scheduler().now() - start_of_the_world;
+  return start_of_the_world + passed + passed / million * options_.clock_fast_ppm;
+}
+
+// The first millisecond at which the clock shows at least that.
+Instant SimClock::true_time(Instant shown) const {
+  if (options_.clock_fast_ppm == 0) return shown;
+  auto const step = Duration(million + options_.clock_fast_ppm);
+  auto const steps = (shown - start_of_the_world + step - Duration(1)) / step;
+  return start_of_the_world + Duration(million) * steps;
+}
+
 std::uint64_t SimClock::unix_ns() const {
-  auto const since_start = now() - Instant(std::chrono::seconds(1000)) + wall_offset_;
+  auto const since_start = now() - start_of_the_world + options_.wall_offset;
   return unix_ns_at_start + static_cast<std::uint64_t>(since_start.count());
 }
 
 Awaitable<> SimClock::sleep_until(Instant due) {
   if (machine_.off) throw_cancelled();
   if (due <= now()) co_return;
-  Alarm alarm(machine_, due);
+  Alarm alarm(machine_, true_time(due));
   co_await alarm.wait();
 }
 

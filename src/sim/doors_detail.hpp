@@ -11,14 +11,17 @@ namespace grapevine::sim {
 
 class SimClock final : public Clock {
  public:
-  SimClock(Machine& machine, Duration wall_offset) : machine_(machine), wall_offset_(wall_offset) {}
-  [[nodiscard]] Instant now() const override { return machine_.scheduler().now(); }
+  // `options` may change while the clock runs.
+  SimClock(Machine& machine, NodeOptions const& options) : machine_(machine), options_(options) {}
+  [[nodiscard]] Instant now() const override;
   [[nodiscard]] std::uint64_t unix_ns() const override;
   Awaitable<> sleep_until(Instant due) override;
 
  private:
+  [[nodiscard]] Instant true_time(Instant shown) const;
+
   Machine& machine_;
-  Duration wall_offset_;
+  NodeOptions const& options_;
 };
 
 // One job after the other. A job runs inline, whole, at the virtual time it would end at; a running

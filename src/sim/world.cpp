@@ -31,7 +31,7 @@ struct Incarnation {
   Incarnation(Scheduler& scheduler, Fabric& fabric, SimDisk& disk, NodeOptions const& options,
               std::uint64_t seed, std::uint32_t node, std::uint64_t number)
       : machine(scheduler, node),
-        clock(machine, options.wall_offset),
+        clock(machine, options),
         random(derive(seed, Stream::random, node, number)),
         network(machine, fabric, address_of(node)),
         storage(disk),
@@ -235,6 +235,11 @@ void World::cut_connections(std::size_t one, std::size_t other) {
 
 void World::add_name(std::string host, std::size_t node) {
   state_->fabric.add_name(std::move(host), address(node));
+}
+
+void World::jump_wall_clock(std::size_t node, Duration by) {
+  state_->at(node).options.wall_offset += by;
+  state_->note(node, "clock", static_cast<std::uint64_t>(by.count()));
 }
 
 std::uint64_t World::disk_steps(std::size_t node) const { return state_->at(node).disk->steps(); }

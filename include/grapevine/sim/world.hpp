@@ -10,6 +10,8 @@
 // ever torn down from outside, yet the others see a machine that stopped at one instant. What it
 // asks of a program: its destructor needs no more than that its tasks have ended.
 //
+// now() is true time; a node whose clock runs fast or slow sees another.
+//
 // Single thread. crash(), restart() and the faults are called between steps: from outside
 // run_until, from its condition, or from at(). A job must not block on another thread.
 #pragma once
@@ -40,7 +42,8 @@ struct WorkCost {
 struct NodeOptions {
   WorkCost train{};
   WorkCost heavy{};
-  Duration wall_offset{};  // of the wall clock, from the true time
+  Duration wall_offset{};           // of the wall clock, from the true time
+  std::int64_t clock_fast_ppm = 0;  // how much faster than true time its clocks run, in millionths
 };
 
 struct WorldOptions {
@@ -87,6 +90,8 @@ class World {
   void heal();
   void cut_connections(std::size_t one, std::size_t other);  // resets them, now
   void add_name(std::string host, std::size_t node);         // for resolve()
+
+  void jump_wall_clock(std::size_t node, Duration by);
 
   // Disks. A step is one operation that changes something.
   [[nodiscard]] std::uint64_t disk_steps(std::size_t node) const;
