@@ -4,6 +4,7 @@
 #include "app/commands.hpp"
 #include "app/host_command.hpp"
 #include "app/sample_command.hpp"
+#include "app/sim_command.hpp"
 #include "grapevine/wire/manifest.hpp"
 
 #include <fmt/core.h>
@@ -37,6 +38,7 @@ constexpr std::array commands{
     Command{"key", "make, export or import that identity", key_command},
     Command{"host", "a bare libp2p host, for diagnosis", host_command},
     Command{"bench", "the measurements this project reports", bench_command},
+    Command{"sim", "swarms in a simulated world where everything breaks", sim_command},
     Command{"explain", "cause and fix of an error code", explain_command},
 };
 

@@ -1,12 +1,12 @@
 // Joining over a link that breaks, with whole nodes in the simulated world.
 #include "grapevine/base/log.hpp"
-#include "sim/swarm.hpp"
+#include "grapevine/world/swarm.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace grapevine;
-using grapevine::test::Swarm;
-using grapevine::test::SwarmOptions;
+using grapevine::world::Swarm;
+using grapevine::world::SwarmOptions;
 
 TEST_CASE("a newcomer that loses its link half-way goes on with what it has") {
   set_log_level(LogLevel::off);
@@ -42,5 +42,5 @@ TEST_CASE("a newcomer that loses its link half-way goes on with what it has") {
   REQUIRE(swarm.world.run_for(30min, [&] { return swarm.all_ended(); }));
   CHECK(swarm.endings.at(1).error.empty());
   CHECK(swarm.endings.at(1).state == swarm.endings.at(0).state);
-  CHECK(swarm.ledger(0).back()->inputs.size() == 2);
+  CHECK(swarm.ledger(0)->back()->inputs.size() == 2);
 }

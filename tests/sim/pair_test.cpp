@@ -1,15 +1,15 @@
 // Pair exchanges between whole nodes in the simulated world.
 #include "grapevine/base/log.hpp"
+#include "grapevine/world/swarm.hpp"
 #include "node/pair_store_detail.hpp"
-#include "sim/swarm.hpp"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
 using namespace grapevine;
-using grapevine::test::Swarm;
-using grapevine::test::SwarmOptions;
+using grapevine::world::Swarm;
+using grapevine::world::SwarmOptions;
 
 namespace {
 
@@ -17,8 +17,11 @@ using Ledgers = std::map<PeerId, std::map<std::uint64_t, LedgerEntry>>;
 
 Ledgers ledgers_of(Swarm& swarm) {
   Ledgers ledgers;
-  for (auto const& [machine, ending] : swarm.endings)
-    for (auto const& entry : swarm.ledger(machine)) ledgers[entry.signer()][entry->round] = *entry;
+  for (auto const& [machine, ending] : swarm.endings) {
+    auto const ledger = swarm.ledger(machine);
+    REQUIRE(ledger.has_value());
+    for (auto const& entry : *ledger) ledgers[entry.signer()][entry->round] = *entry;
+  }
   return ledgers;
 }
 
@@ -115,7 +118,8 @@ LastExchange undisturbed() {
   auto const entries = ledgers_of(swarm);
   for (auto const& [peer, rounds] : entries)
     REQUIRE(rounds.at(last.options.rounds - 1).inputs.size() == 2);
-  for (std::size_t i = 0; i < 2; ++i) last.parameters[i] = swarm.checkpoint(i, last.options.rounds);
+  for (std::size_t i = 0; i < 2; ++i)
+    last.parameters[i] = swarm.checkpoint(i, last.options.rounds).value().parameters;
   return last;
 }
 
@@ -187,14 +191,14 @@ TEST_CASE("a commit that was lost in the last round is made good at the end") {
     check_pairs(ledgers);
     CHECK(open_doubts(swarm, last.coordinator) == 0);
     CHECK(open_doubts(swarm, last.partner) == 0);
-    auto const entry_of = [&](std::size_t machine) { return swarm.ledger(machine).back(); };
+    auto const entry_of = [&](std::size_t machine) { return swarm.ledger(machine)->back(); };
     auto const decided = entry_of(last.coordinator);
     auto const doubted = entry_of(last.partner);
     if (decided->inputs.size() != 2 || !in_doubt(*doubted, decided.signer())) continue;
     ++in_doubt_and_committed;
     // Each has what it would have had, and so has their sum.
     for (std::size_t machine = 0; machine < 2; ++machine) {
-      auto const got = swarm.checkpoint(machine, last.options.rounds);
+      auto const got = swarm.checkpoint(machine, last.options.rounds).value().parameters;
       auto const& wanted = last.parameters.at(machine);
       REQUIRE(got.size() == wanted.size());
       for (std::size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - wanted[i]) < 1e-5F);
@@ -226,7 +230,7 @@ TEST_CASE("what a coordinator has committed it can tell after a crash") {
       CHECK(ending.round == last.options.rounds);
     }
     CHECK(open_doubts(swarm, last.partner) == 0);
-    auto const applied = swarm.ledger(last.partner).back();
+    auto const applied = swarm.ledger(last.partner)->back();
     if (applied->round + 1 != last.options.rounds || applied->inputs.size() != 2) continue;
     ++committed;
     auto store = PairStore::open(world.doors(last.coordinator).storage);

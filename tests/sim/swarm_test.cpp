@@ -1,7 +1,7 @@
 // The first simulated world: 8 peers join by one address and train 10 rounds; one crashes and
 // restarts at a moment drawn from the seed, one link is cut. A failing seed is repeated with
 //   sim_swarm --seed S
-#include "sim/swarm.hpp"
+#include "grapevine/world/swarm.hpp"
 
 #include "grapevine/base/log.hpp"
 
@@ -11,8 +11,8 @@
 #include <string_view>
 
 using namespace grapevine;
-using grapevine::test::Swarm;
-using grapevine::test::SwarmOptions;
+using grapevine::world::Swarm;
+using grapevine::world::SwarmOptions;
 
 namespace {
 
@@ -44,7 +44,10 @@ std::string check_ledgers(Swarm& swarm, std::uint64_t rounds) {
   std::set<std::uint64_t> mixed_rounds;
   for (auto const& [machine, ending] : swarm.endings) {
     std::uint64_t next = 0;
-    for (auto const& entry : swarm.ledger(machine)) {
+    auto const ledger = swarm.ledger(machine);
+    if (!ledger)
+      return "ledger of peer " + std::to_string(machine) + ": " + ledger.error().message();
+    for (auto const& entry : *ledger) {
       std::string const where =
           "ledger of peer " + std::to_string(machine) + ", round " + std::to_string(entry->round);
       if (entry->round < next) return where + ": comes after a later round";
