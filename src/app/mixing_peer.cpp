@@ -29,7 +29,9 @@ RunManifest run_of(MixingPeerOptions const& options) {
   RunManifest run;
   run.name = "mixing";
   run.tokenizer = reference_tokenizer;
-  run.mix = options.pattern;
+  run.mixing.joint = options.pattern == MixPattern::pair;
+  run.mixing.mix1 = run.mixing.joint ? MixPattern::pair : MixPattern::none;
+  run.mixing.mix2 = options.pattern;
   run.inner_steps = 1;
   run.rounds = options.rounds;
   run.outer = {.lr = 0.7F, .momentum = 0.9F, .nesterov = true};
@@ -82,12 +84,12 @@ class Teller {
       told_address_ = true;
       print({{"address", now.addresses.front().text()}});
     }
-    if (now.round.current == told_round_ || now.round.mix.state != "done") return;
+    if (now.round.current == told_round_ || now.round.mix2.state != "done") return;
     told_round_ = now.round.current;
     print({{"round", now.round.current - 1},
-           {"participants", now.round.mix.participants.size()},
-           {"mix_s", now.round.mix.duration_s},
-           {"bytes_out", now.round.mix.bytes_out},
+           {"participants", now.round.mix2.participants.size()},
+           {"mix_s", now.round.mix2.duration_s},
+           {"bytes_out", now.round.mix2.bytes_out},
            {"cpu_s", cpu_seconds()}});
   }
 

@@ -102,7 +102,7 @@ void UpReport::say_round(RoundRecord const& round, Snapshot const& snapshot) {
   auto const learned = round.loss ? fmt::format("loss {:.3f}{}; {}", *round.loss, held_out, mixed)
                                   : std::string("the others' work alone, this peer came late");
   say("Round {}{}: {}, {:.1f} s{}", round.round + 1, of, learned, round.duration_s,
-      newest ? missing_words(snapshot.round.mix) : std::string());
+      newest ? missing_words(snapshot.round.mix2) : std::string());
 }
 
 void UpReport::finish(bool json) {

@@ -1,5 +1,6 @@
 #include "grapevine/node/ledger.hpp"
 
+#include "grapevine/base/assert.hpp"
 #include "node/sqlite_detail.hpp"
 
 namespace grapevine {
@@ -40,10 +41,14 @@ RoundRecord read_record(Statement const& row) {
   return record;
 }
 
-Result<> insert(Database& database, std::int64_t number, std::uint64_t round, ByteView entry,
-                RoundRecord const& record) {
+Result<> insert(Database& database, std::int64_t number, std::uint64_t round, ByteView entry) {
   TRY_ASSIGN(auto entries, Statement::prepare(database, "insert into entries values (?,?,?)"));
   TRY(entries.bind(number).bind(static_cast<std::int64_t>(round)).bind(entry).step());
+  return {};
+}
+
+Result<> insert(Database& database, std::int64_t number, std::uint64_t round,
+                RoundRecord const& record) {
   TRY_ASSIGN(auto rounds,
              Statement::prepare(database, "insert into rounds values (?,?,?,?,?,?,?,?,?,?,?,?)"));
   rounds.bind(number).bind(static_cast<std::int64_t>(round)).bind(record.at_unix_s);
@@ -77,16 +82,21 @@ Result<std::unique_ptr<Ledger>> Ledger::open(Storage& storage) {
   return ledger;
 }
 
-Result<> Ledger::append(std::uint64_t round, ByteView signed_entry, RoundRecord const& record) {
+Result<> Ledger::append(std::uint64_t round, std::vector<Bytes> const& signed_entries,
+                        RoundRecord const& record) {
+  ASSERT(!signed_entries.empty());
   TRY(execute(*database_, "begin immediate"));
-  auto const number = static_cast<std::int64_t>(head_.entries + 1);
-  auto inserted = insert(*database_, number, round, signed_entry, record);
+  auto number = static_cast<std::int64_t>(head_.entries);
+  Result<> inserted;
+  for (auto const& entry : signed_entries)
+    if (inserted) inserted = insert(*database_, ++number, round, entry);
+  if (inserted) inserted = insert(*database_, number, round, record);
   if (inserted) inserted = execute(*database_, "commit");
   if (!inserted) {
     (void)execute(*database_, "rollback");
     return inserted;
   }
-  head_ = {head_.entries + 1, sha256(signed_entry)};
+  head_ = {static_cast<std::uint64_t>(number), sha256(signed_entries.back())};
   return {};
 }
 

@@ -76,7 +76,7 @@ Awaitable<Result<>> Node::State::open_home() {
   host->on_event([this](Host::Event const& event) {
     if (event.kind == Host::Event::disconnected && round != nullptr)
       feed(round_event::PeerLost{event.peer});
-    if (event.kind == Host::Event::disconnected) feed_pair(pair_event::PeerLost{event.peer});
+    if (event.kind == Host::Event::disconnected) feed_pairs(pair_event::PeerLost{event.peer});
   });
   CO_TRY(host->start());
   pubsub->start();
@@ -110,7 +110,7 @@ Awaitable<Result<>> Node::State::first_state() {
   RoundSettings settings;
   settings.run = manifest->run;
   settings.self = self;
-  settings.mix = agreed.mix;
+  settings.mixing = agreed.mixing;
   settings.shards = agreed.shards;
   settings.inner_steps = agreed.inner_steps;
   settings.rounds = agreed.rounds;
@@ -138,7 +138,7 @@ Awaitable<Result<>> Node::State::first_state() {
     on_disk = Version{restored->round, restored->hash()};
     tokens_total = checkpoint->tokens_total;
   }
-  if (agreed.mix == MixPattern::pair) {
+  if (agreed.mixing.has(MixPattern::pair)) {
     CO_TRY(co_await start_pairing());
   }
   bool const alone = options.bootstrap.empty() && host->peers().empty();
@@ -215,11 +215,11 @@ Awaitable<> Node::State::take_part() {
   if (!finished) co_return;
   // Those who are not done yet still need what we hold.
   Instant const until = doors.clock.now() + options.linger;
-  bool const one_state = manifest->manifest.mix == MixPattern::global;
-  auto others_done = [this, one_state] {
+  bool const same_state = manifest->manifest.mixing.one_state();
+  auto others_done = [this, same_state] {
     for (auto const& [peer, view] : round->view().peers())
       if (view.beacon.state != PeerState::stopping || view.beacon.round != round->version().round ||
-          (one_state && view.version() != round->version()))
+          (same_state && view.version() != round->version()))
         return false;
     return true;
   };

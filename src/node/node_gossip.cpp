@@ -50,7 +50,8 @@ Verdict Node::State::take_announcement(GossipMessage const& message) {
     return Verdict::reject;
   }
   if (auto const* const contribution = std::get_if<Contribution>(&**announcement)) {
-    remember_contribution(contribution->round, announcement->signer(), message.data);
+    remember_contribution(contribution->round, contribution->lane, announcement->signer(),
+                          message.data);
     feed(round_event::ContributionSeen{announcement->signer(), *contribution});
   } else {
     feed(round_event::ResultSeen{announcement->signer(), std::get<ShardResult>(**announcement)});
@@ -59,16 +60,14 @@ Verdict Node::State::take_announcement(GossipMessage const& message) {
 }
 
 // The first of this round and of the next, as the machine takes them; bounded, whoever signs.
-void Node::State::remember_contribution(std::uint64_t of_round, PeerId const& author,
+void Node::State::remember_contribution(std::uint64_t of_round, MixLane lane, PeerId const& author,
                                         ByteView message) {
   auto const now = round->version().round;
   if (of_round < now || of_round > now + 1) return;
-  if (contribution_hashes.size() < 2 * limits::round_peers_max)
-    contribution_hashes.emplace(std::pair(of_round, author), sha256(message));
+  if (contribution_hashes.size() < 4 * limits::round_peers_max)
+    contribution_hashes.emplace(ContributionKey{of_round, lane, author}, sha256(message));
 }
 
-// What a message must satisfy beyond its schema: the sizes of this run's shards, and a weight that
-// could have been trained.
 // Who was left out for longer has learned more, and counts for no more.
 std::uint64_t Node::State::contribution_tokens_max() const {
   auto const& agreed = manifest->manifest;
@@ -76,23 +75,46 @@ std::uint64_t Node::State::contribution_tokens_max() const {
          agreed.model.context;
 }
 
+std::uint64_t Node::State::contribution_tokens() const {
+  return std::min(round_tokens, contribution_tokens_max());
+}
+
+// What a peer brings to a lane, one blob a shard: parameters, momentum, gradients.
+std::vector<std::uint64_t> Node::State::shard_bytes(MixLane lane) const {
+  auto const& agreed = manifest->manifest;
+  std::uint32_t const of_state = lane == MixLane::gradients    ? 0
+                                 : agreed.mixing.mix1_momentum ? 2
+                                                               : 1;
+  std::uint32_t const of_gradients = lane == MixLane::parameters ? 0 : 1;
+  std::vector<std::uint64_t> bytes;
+  for (std::uint32_t i = 0; i < (of_state + of_gradients) * agreed.shards; ++i) {
+    auto const range = shard_range(layout.elements(), agreed.shards, i % agreed.shards);
+    bytes.push_back(range.count * sizeof(float));
+  }
+  return bytes;
+}
+
+// What a message must satisfy beyond its schema: the sizes of this run's shards, and a weight that
+// could have been trained.
 Result<> Node::State::acceptable(Announcement const& announcement) const {
   auto const& agreed = manifest->manifest;
-  auto shard_bytes = [&](std::uint32_t index) {
-    return shard_range(layout.elements(), agreed.shards, index).count * sizeof(float);
-  };
+  auto const lane = std::visit([](auto const& one) { return one.lane; }, announcement);
+  if (agreed.mixing.pattern_of(lane) != MixPattern::global)
+    return fail(Errc::schema_mismatch, "an announcement of what this run does not announce");
+  auto const bytes = shard_bytes(lane);
   if (auto const* const result = std::get_if<ShardResult>(&announcement)) {
-    if (result->shard >= agreed.shards || result->result.bytes != shard_bytes(result->shard))
+    if (result->shard >= bytes.size() || result->result.bytes != bytes[result->shard])
       return fail(Errc::schema_mismatch, "a shard result of another size");
     return {};
   }
   auto const& contribution = std::get<Contribution>(announcement);
-  if (contribution.shards.size() != agreed.shards)
+  if (contribution.shards.size() != bytes.size())
     return fail(Errc::schema_mismatch, "a contribution of another number of shards");
-  for (std::uint32_t i = 0; i < agreed.shards; ++i)
-    if (contribution.shards[i].bytes != shard_bytes(i))
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    if (contribution.shards[i].bytes != bytes[i])
       return fail(Errc::schema_mismatch, "a contribution with a shard of another size");
-  auto const tokens_max = contribution_tokens_max();
+  // Parameters weigh the same, whoever brings them.
+  auto const tokens_max = lane == MixLane::parameters ? 1 : contribution_tokens_max();
   if (contribution.tokens == 0 || contribution.tokens > tokens_max)
     return fail(Errc::limit_exceeded, "a contribution that claims " +
                                           std::to_string(contribution.tokens) +
@@ -147,7 +169,7 @@ Awaitable<> Node::State::beat() {
       auto const behind = [this](auto const& entry) {
         return entry.second.counts() && entry.second.beacon.round + 1 == round->version().round;
       };
-      if (round->phase() == RoundPhase::collecting)
+      if (round->waits_for_others())
         for (auto const& announcement : announced) announce(announcement);
       if (std::ranges::any_of(round->view().peers(), behind))
         for (auto const& announcement : announced_before) announce(announcement);
@@ -157,7 +179,7 @@ Awaitable<> Node::State::beat() {
     }
     feed(round_event::Rates{steps_per_s, blobs->counters().fetch_bytes_per_s});
     feed(round_event::Tick{});
-    feed_pair(pair_event::Tick{});
+    feed_pairs(pair_event::Tick{});
     co_await doors.clock.sleep_for(beat_time);
   }
 }

@@ -66,28 +66,42 @@ Awaitable<Result<>> Node::State::start_pairing() {
   if (!pairing.store->set_aside().empty())
     problem(Error(Errc::database_corrupt, "set aside as " + pairing.store->set_aside()));
   auto const& agreed = manifest->manifest;
-  PairSettings settings;
-  settings.run = manifest->run;
-  settings.self = self;
-  settings.model_bytes = layout.elements() * sizeof(float);
-  settings.wait_min = from_seconds(agreed.deadline_s_min);
-  settings.wait_max = from_seconds(agreed.deadline_s_max);
-  pairing.machine =
-      std::make_unique<PairExchange>(settings, round->view(), std::move(opened.memory));
+  auto make = [&](MixLane lane) {
+    PairSettings settings;
+    settings.run = manifest->run;
+    settings.self = self;
+    settings.lane = lane;
+    settings.overlapped = lane == MixLane::parameters;
+    for (auto const bytes : shard_bytes(lane)) settings.payload_bytes += bytes;
+    settings.wait_min = from_seconds(agreed.deadline_s_min);
+    settings.wait_max = from_seconds(agreed.deadline_s_max);
+    PairMemory memory = opened.memory;
+    auto const of_another = [lane](PairKey const& exchange) { return exchange.lane != lane; };
+    std::erase_if(memory.committed, of_another);
+    std::erase_if(memory.doubts, of_another);
+    pairing.machines[lane] =
+        std::make_unique<PairExchange>(settings, round->view(), std::move(memory));
+  };
+  for (auto const lane : {MixLane::joint, MixLane::parameters, MixLane::gradients})
+    if (agreed.mixing.pattern_of(lane) == MixPattern::pair) make(lane);
   host->handle(std::string(mix_protocol),
                [this](PeerStream stream) { return take_mix(std::move(stream)); });
   co_return Result<>{};
 }
 
-void Node::State::feed_pair(PairEvent event) {
-  if (pairing.machine == nullptr || closing) return;
-  pairing.events.push_back(std::move(event));
+void Node::State::feed_pairs(PairEvent const& event) {
+  for (auto const& [lane, machine] : pairing.machines) feed_pair(lane, event);
+}
+
+void Node::State::feed_pair(MixLane lane, PairEvent event) {
+  if (!pairing.machines.contains(lane) || closing) return;
+  pairing.events.emplace_back(lane, std::move(event));
   if (pairing.feeding) return;  // an action fed it: the loop below comes to it
   pairing.feeding = true;
   while (!pairing.events.empty()) {
-    auto const next = std::move(pairing.events.front());
+    auto const [to, next] = std::move(pairing.events.front());
     pairing.events.pop_front();
-    for (auto const& action : pairing.machine->on(next, doors.clock.now()))
+    for (auto const& action : pairing.machines.at(to)->on(next, doors.clock.now()))
       std::visit([this](auto const& a) { perform(a); }, action);
   }
   pairing.feeding = false;
@@ -97,18 +111,23 @@ void Node::State::perform(round_action::Pair const& action) {
   MixOffer offer;
   offer.run = manifest->run;
   offer.round = action.mine.round;
+  offer.lane = action.lane;
   offer.tokens = action.mine.tokens;
-  offer.gradients = action.mine.shards;
-  for (auto const& shard : state->parameters) offer.parameters.push_back(shard.ref);
-  feed_pair(
-      pair_event::Ready{std::move(offer), action.inner_took, blobs->counters().fetch_bytes_per_s});
+  if (action.lane == MixLane::joint) {
+    for (auto const& shard : state->parameters) offer.shards.push_back(shard.ref);
+    if (manifest->manifest.mixing.mix1_momentum)
+      for (auto const& shard : state->momentum) offer.shards.push_back(shard.ref);
+  }
+  offer.shards.insert(offer.shards.end(), action.mine.shards.begin(), action.mine.shards.end());
+  auto const rate = blobs->counters().fetch_bytes_per_s;
+  feed_pair(action.lane, pair_event::Ready{std::move(offer), action.inner_took, rate});
 }
 
 void Node::State::perform(pair_action::Send const& action) {
   Bytes message;
   if (auto const* const offer = std::get_if<MixOffer>(&action.message)) {
     message = sign_mix_offer(*offer, *identity);
-    contribution_hashes[{offer->round, self}] = sha256(message);
+    contribution_hashes[{offer->round, offer->lane, self}] = sha256(message);
   } else {
     message = sign_mix_answer(std::get<MixAnswer>(action.message), *identity);
   }
@@ -129,7 +148,7 @@ Awaitable<> Node::State::send_mix(PeerId to) {
     if (sent) continue;
     log_debug("a mix message to {} was not delivered: {}", to.brief(), sent.error().message());
     pairing.outbox.erase(to);
-    feed_pair(pair_event::PeerLost{to});
+    feed_pairs(pair_event::PeerLost{to});
     co_return;
   }
   pairing.outbox.erase(to);
@@ -158,25 +177,25 @@ Result<> Node::State::take_mix_message(PeerId const& from, ByteView message) {
   if (auto const offer = verify_mix_offer(message, manifest->run)) {
     TRY(addressed(*offer));
     TRY(acceptable(**offer));
-    remember_contribution((*offer)->round, from, message);
-    feed_pair(pair_event::OfferSeen{from, **offer});
+    remember_contribution((*offer)->round, (*offer)->lane, from, message);
+    feed_pair((*offer)->lane, pair_event::OfferSeen{from, **offer});
     return {};
   }
   TRY_ASSIGN(auto const answer, verify_mix_answer(message, manifest->run));
   TRY(addressed(answer));
-  feed_pair(pair_event::AnswerSeen{from, *answer});
+  feed_pair(answer->lane, pair_event::AnswerSeen{from, *answer});
   return {};
 }
 
 Result<> Node::State::acceptable(MixOffer const& offer) const {
-  auto const shards = manifest->manifest.shards;
-  for (auto const* refs : {&offer.parameters, &offer.gradients}) {
-    if (refs->size() != shards)
-      return fail(Errc::schema_mismatch, "an offer of another number of shards");
-    for (std::uint32_t i = 0; i < shards; ++i)
-      if ((*refs)[i].bytes != shard_range(layout.elements(), shards, i).count * sizeof(float))
-        return fail(Errc::schema_mismatch, "an offer with a shard of another size");
-  }
+  if (!pairing.machines.contains(offer.lane))
+    return fail(Errc::schema_mismatch, "an offer of what this run does not exchange");
+  auto const bytes = shard_bytes(offer.lane);
+  if (offer.shards.size() != bytes.size())
+    return fail(Errc::schema_mismatch, "an offer of another number of shards");
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    if (offer.shards[i].bytes != bytes[i])
+      return fail(Errc::schema_mismatch, "an offer with a shard of another size");
   return {};
 }
 
@@ -189,23 +208,20 @@ Awaitable<> Node::State::pull_side(pair_action::Pull action) {
     pairing.sides[action.exchange] = std::move(*pulled);
   else
     failure = pulled.error().message();
-  feed_pair(pair_event::Pulled{action.exchange, std::move(failure)});
+  feed_pair(action.exchange.lane, pair_event::Pulled{action.exchange, std::move(failure)});
 }
 
-Awaitable<Result<Node::State::PulledSide>> Node::State::fetch_side(pair_action::Pull action) {
+Awaitable<Result<PulledSide>> Node::State::fetch_side(pair_action::Pull action) {
   PulledSide pulled;
   pulled.tokens = action.theirs.tokens;
   std::vector<PeerId> const holders{action.exchange.partner};
-  for (auto const& ref : action.theirs.parameters) {
+  for (auto const& ref : action.theirs.shards) {
     CO_TRY_ASSIGN(auto const got, co_await blobs->fetch(ref, holders, action.deadline));
-    pulled.side.parameters.push_back(got.blob);
+    pulled.blobs.push_back(got.blob);
   }
-  for (auto const& ref : action.theirs.gradients) {
-    CO_TRY_ASSIGN(auto const got, co_await blobs->fetch(ref, holders, action.deadline));
-    pulled.side.gradients.push_back(got.blob);
-  }
-  auto check = [this, &pulled](std::stop_token) {
-    return check_side(pulled.side, layout.elements());
+  auto check = [this, &action, &pulled](std::stop_token) {
+    return check_side(action.exchange.lane, pulled.blobs, manifest->manifest.shards,
+                      layout.elements());
   };
   CO_TRY_ASSIGN(pulled.norm, co_await run_on<Result<double>>(doors.heavy, check));
   co_return pulled;
@@ -216,13 +232,15 @@ void Node::State::perform(pair_action::Decide const& action) { tasks.spawn(decid
 Awaitable<> Node::State::decide(pair_action::Decide action) {
   auto write = [this, &action](std::stop_token) { return pairing.store->decide(action.exchange); };
   auto const decided = co_await run_on<Result<>>(doors.heavy, write);
-  feed_pair(pair_event::Decided{action.exchange, decided ? "" : decided.error().message()});
+  feed_pair(action.exchange.lane,
+            pair_event::Decided{action.exchange, decided ? "" : decided.error().message()});
 }
 
 void Node::State::perform(pair_action::Closed const& action) {
   round_event::PairClosed closed{action};
+  closed.tokens = action.lane == MixLane::parameters ? 1 : contribution_tokens();
   if (action.partner) {
-    auto const& pulled = pairing.sides.at({action.round, *action.partner});
+    auto const& pulled = pairing.sides.at({action.round, action.lane, *action.partner});
     closed.partner_tokens = pulled.tokens;
     closed.partner_norm = static_cast<float>(pulled.norm);
   }

@@ -2,10 +2,8 @@
 // end is an event. Nothing here decides.
 
 #include "grapevine/base/assert.hpp"
-#include "grapevine/base/limits.hpp"
 #include "grapevine/base/log.hpp"
 #include "grapevine/mix/average.hpp"
-#include "grapevine/wire/text.hpp"
 #include "node/node_state_detail.hpp"
 
 #include <algorithm>
@@ -44,11 +42,13 @@ void Node::State::perform(round_action::StartInner const& action) {
   inner_done = 0;
   round_loss.reset();
   compute = {};
-  round_began = doors.clock.now();
-  counters_at_round = host->counters();
-  bool const replaced = std::exchange(pairing.state_replaced, false);
-  if (replaced) forget_doubts();
-  feed_pair(pair_event::Began{round->version().round, replaced});
+  round_began = mix_began = doors.clock.now();
+  counters_at_round = counters_at_mix2 = host->counters();
+  if (!action.again) {
+    bool const replaced = std::exchange(pairing.state_replaced, false);
+    if (replaced) forget_doubts();
+    feed_pairs(pair_event::Began{round->version().round, replaced});
+  }
   tasks.spawn(inner(++inner_generation, action.first_step, action.steps));
 }
 
@@ -88,10 +88,33 @@ Awaitable<> Node::State::inner(std::uint64_t generation, std::uint64_t first_ste
   feed(round_event::InnerDone{steps, doors.clock.now() - begun});
 }
 
-void Node::State::perform(round_action::Prepare const& action) { tasks.spawn(prepare(action)); }
+void Node::State::perform(round_action::Prepare const& action) {
+  if (action.lane == MixLane::parameters) return bring_parameters(action);
+  tasks.spawn(prepare(action));
+}
+
+// The state that the round began with is hashed and served already.
+void Node::State::bring_parameters(round_action::Prepare const& action) {
+  Contribution contribution;
+  contribution.run = manifest->run;
+  contribution.round = action.round;
+  contribution.lane = MixLane::parameters;
+  contribution.base = action.base;
+  contribution.tokens = 1;
+  auto const bring = [&](std::vector<HashedBlob> const& shards) {
+    for (auto const& shard : shards) {
+      contribution.shards.push_back(shard.ref);
+      round_blobs[shard.ref] = shard.blob;
+    }
+  };
+  bring(state->parameters);
+  if (manifest->manifest.mixing.mix1_momentum) bring(state->momentum);
+  feed(round_event::Prepared{std::move(contribution)});
+}
 
 Awaitable<> Node::State::prepare(round_action::Prepare action) {
   mix_began = doors.clock.now();
+  counters_at_mix2 = host->counters();
   auto read = [this](std::stop_token) {
     std::vector<float> theta(layout.elements());
     trainer->read(theta);
@@ -111,7 +134,7 @@ Awaitable<> Node::State::prepare(round_action::Prepare action) {
   contribution.run = manifest->run;
   contribution.round = action.round;
   contribution.base = action.base;
-  contribution.tokens = std::min(round_tokens, contribution_tokens_max());
+  contribution.tokens = contribution_tokens();
   contribution.steps = round_steps;
   if (!round_loss) round_loss = loss;  // ended before its last step
   contribution.loss = *round_loss;
@@ -128,7 +151,7 @@ Awaitable<> Node::State::prepare(round_action::Prepare action) {
 void Node::State::perform(round_action::Publish const& action) {
   announced.push_back(action.announcement);
   if (auto const* const mine = std::get_if<Contribution>(&action.announcement))
-    contribution_hashes[{mine->round, self}] =
+    contribution_hashes[{mine->round, mine->lane, self}] =
         sha256(sign_announcement(action.announcement, *identity));
   announce(action.announcement);
 }
@@ -156,8 +179,7 @@ Awaitable<> Node::State::fetch(round_action::Fetch action) {
 void Node::State::perform(round_action::Average const& action) { tasks.spawn(average(action)); }
 
 Awaitable<> Node::State::average(round_action::Average action) {
-  auto const bytes =
-      shard_range(layout.elements(), manifest->manifest.shards, action.shard).count * sizeof(float);
+  auto const bytes = shard_bytes(action.lane)[action.shard];
   std::vector<ShardInput> inputs;
   for (auto const& input : action.inputs) {
     auto const found = round_blobs.find(BlobRef{input.root, bytes});
@@ -171,14 +193,14 @@ Awaitable<> Node::State::average(round_action::Average action) {
     kept_gradients.push_back(result.ref);
     blobs->keep_as(result.ref, std::move(result.leaves), result.blob);
   }
-  feed(round_event::Averaged{action.round, action.shard, result.ref, {}});
+  feed(round_event::Averaged{action.lane, action.round, action.shard, result.ref, {}});
 }
 
 void Node::State::perform(round_action::Apply const& action) { tasks.spawn(apply(action)); }
 
-std::vector<Blob> Node::State::results_of(round_action::Apply const& action) const {
+std::vector<Blob> Node::State::results_of(round_action::Mixed const& mixed) const {
   std::vector<Blob> results;
-  for (auto const& result : action.results)
+  for (auto const& result : mixed.results)
     results.push_back(result ? round_blobs.at(*result) : nullptr);
   return results;
 }
@@ -189,7 +211,7 @@ OuterSettings Node::State::outer_settings() const {
 }
 
 Awaitable<ModelStatePtr> Node::State::step_together(round_action::Apply action) {
-  auto const results = results_of(action);
+  auto const results = results_of(action.mixed.front());
   auto const settings = outer_settings();
   ModelStatePtr const base = state;
   auto step = [this, &base, &settings, &results](std::stop_token) {
@@ -203,10 +225,10 @@ Awaitable<ModelStatePtr> Node::State::step_together(round_action::Apply action) 
 Awaitable<> Node::State::apply(round_action::Apply action) {
   ModelStatePtr const base = state;
   ModelStatePtr next;
-  if (action.pair)
-    next = co_await step_apart(action);
-  else
+  if (manifest->manifest.mixing.one_state())
     next = co_await step_together(action);
+  else
+    next = co_await step_apart(action);
   auto adopted = co_await adopt_state(next);
   if (adopted) adopted = co_await set_trainer(next, action.keep_progress);
   if (!adopted) problem(adopted.error());
@@ -225,72 +247,8 @@ Awaitable<> Node::State::apply(round_action::Apply action) {
     blobs->release(blob);
   announced_before = std::exchange(announced, {});
   contribution_hashes.erase(contribution_hashes.begin(),
-                            contribution_hashes.lower_bound({next->round, PeerId{}}));
+                            contribution_hashes.lower_bound({next->round, MixLane{}, PeerId{}}));
   feed(round_event::Applied{{next->round, next->hash()}});
-}
-
-// The round in the ledger and in the figures.
-Awaitable<> Node::State::record(round_action::Apply action, Hash before, Hash after) {
-  Instant const now = doors.clock.now();
-  auto const counters = host->counters();
-  last_mix = {};
-  last_mix.state = "done";
-  last_mix.duration_s = to_seconds(now - mix_began);
-  last_mix.bytes_in = counters.bytes_in - counters_at_round.bytes_in;
-  last_mix.bytes_out = counters.bytes_out - counters_at_round.bytes_out;
-  last_round.duration_s = to_seconds(now - round_began);
-  last_round.compute_s = to_seconds(compute);
-  last_round.blocked_s = std::max(0.0, last_round.duration_s - last_round.compute_s);
-
-  LedgerEntry entry;
-  entry.run = manifest->run;
-  entry.round = action.round;
-  entry.mix = manifest->manifest.mix;
-  entry.before = before;
-  entry.after = after;
-  entry.previous = ledger_head.hash;
-  double total = 0;
-  for (auto const& input : action.inputs) total += static_cast<double>(input.tokens);
-  for (auto const& input : action.inputs) {
-    // Weighting by tokens inside a pair would move the mean of the swarm.
-    double const weight = action.pair ? 1.0 / static_cast<double>(action.inputs.size())
-                                      : static_cast<double>(input.tokens) / total;
-    entry.inputs.push_back({input.peer, contribution_hashes[{action.round, input.peer}],
-                            input.tokens, weight, input.norm, input.shards});
-    last_mix.participants.push_back(input.peer);
-  }
-  for (auto const& missing : action.missing) {
-    entry.missing.push_back({missing.peer, printable_utf8(missing.reason, limits::reason_max)});
-    last_mix.missing.push_back({missing.peer, missing.reason});
-  }
-  for (auto const& result : action.results) entry.shards_missed += result ? 0 : 1;
-  RoundRecord figures;
-  figures.round = action.round;
-  figures.at_unix_s = static_cast<double>(doors.clock.unix_ns()) * 1e-9;
-  figures.duration_s = last_round.duration_s;
-  figures.compute_s = last_round.compute_s;
-  figures.loss = round_loss;
-  figures.eval_loss = eval_loss;
-  figures.participants = static_cast<std::uint32_t>(action.inputs.size());
-  figures.missing = static_cast<std::uint32_t>(action.missing.size());
-  figures.shards_missed = entry.shards_missed;
-  figures.bytes_in = last_mix.bytes_in;
-  figures.bytes_out = last_mix.bytes_out;
-  log_info("round {} done: loss {:.4f}, {} peers, {} missing{}", action.round,
-           round_loss.value_or(0), action.inputs.size(), action.missing.size(),
-           action.missing.empty() ? ""
-                                  : " (" + action.missing.front().peer.brief() + ": " +
-                                        action.missing.front().reason + ")");
-  Bytes const bytes = sign_ledger_entry(entry, *identity);
-  auto write = [this, &bytes, &figures](std::stop_token) -> Result<Ledger::Head> {
-    TRY(ledger->append(figures.round, bytes, figures));
-    return ledger->head();
-  };
-  auto const head = co_await run_on<Result<Ledger::Head>>(doors.heavy, write);
-  if (head)
-    ledger_head = *head;
-  else
-    problem(head.error());
 }
 
 void Node::State::perform(round_action::Sync const& action) { tasks.spawn(sync(action)); }

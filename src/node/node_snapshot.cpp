@@ -53,15 +53,19 @@ void Node::State::fill_round(Snapshot& shown) const {
       shown.round.swarm_round = std::max(shown.round.swarm_round, view.beacon.round);
   shown.round.behind = shown.round.swarm_round - version.round;
   shown.round.last = last_round;
-  shown.round.mix = last_mix;
+  auto const& agreed = manifest->manifest;
+  shown.round.mix1 = last_mix1;
+  if (agreed.mixing.pattern_of(MixLane::parameters) == MixPattern::none)
+    shown.round.mix1.state = "off";
+  shown.round.mix2 = last_mix2;
   if (round->phase() != RoundPhase::collecting) return;
   auto const counters = host->counters();
-  shown.round.mix = {};
-  shown.round.mix.state = "collecting";
-  shown.round.mix.participants = round->contributors();
-  shown.round.mix.duration_s = to_seconds(doors.clock.now() - mix_began);
-  shown.round.mix.bytes_in = counters.bytes_in - counters_at_round.bytes_in;
-  shown.round.mix.bytes_out = counters.bytes_out - counters_at_round.bytes_out;
+  shown.round.mix2 = {};
+  shown.round.mix2.state = "collecting";
+  shown.round.mix2.participants = round->contributors();
+  shown.round.mix2.duration_s = to_seconds(doors.clock.now() - mix_began);
+  shown.round.mix2.bytes_in = counters.bytes_in - counters_at_round.bytes_in;
+  shown.round.mix2.bytes_out = counters.bytes_out - counters_at_round.bytes_out;
 }
 
 void Node::State::fill_peers(Snapshot& shown) const {

@@ -1,9 +1,9 @@
 // Node::State: what a node owns. The functions are grouped by file: node.cpp (life from start to
 // end), node_join.cpp (finding the run and the others), node_gossip.cpp (beacons and
-// announcements), node_round.cpp (performing the machine's actions), node_pair.cpp and
-// node_pair_state.cpp (pair exchanges), node_sync.cpp (pulling a state), node_checkpoint.cpp,
-// node_snapshot.cpp. Loop thread only, but for what is handed to a
-// worker.
+// announcements), node_round.cpp (performing the machine's actions), node_pair.cpp (pair
+// exchanges), node_apart.cpp (the outer step of a peer with a state of its own), node_sync.cpp
+// (pulling a state), node_record.cpp (what a round was, for ledger and figures),
+// node_checkpoint.cpp, node_snapshot.cpp. Loop thread only, but for what is handed to a worker.
 #pragma once
 
 #include "grapevine/net/blob_exchange.hpp"
@@ -30,6 +30,15 @@ struct RoundStart {
   ModelStatePtr state;
   TrainerState trainer;
   std::uint64_t tokens_total = 0;
+};
+
+using ContributionKey = std::tuple<std::uint64_t, MixLane, PeerId>;  // round, lane, author
+
+// A partner's side of a pair exchange, pulled and checked.
+struct PulledSide {
+  std::vector<Blob> blobs;  // as payload_of()
+  std::uint64_t tokens = 0;
+  double norm = 0;  // of its outer gradient
 };
 
 struct Node::State {
@@ -65,8 +74,11 @@ struct Node::State {
   void subscribe();
   Verdict take_beacon(GossipMessage const& message);
   Verdict take_announcement(GossipMessage const& message);
-  void remember_contribution(std::uint64_t of_round, PeerId const& author, ByteView message);
+  void remember_contribution(std::uint64_t of_round, MixLane lane, PeerId const& author,
+                             ByteView message);
   [[nodiscard]] std::uint64_t contribution_tokens_max() const;
+  [[nodiscard]] std::uint64_t contribution_tokens() const;
+  [[nodiscard]] std::vector<std::uint64_t> shard_bytes(MixLane lane) const;
   [[nodiscard]] Result<> acceptable(Announcement const& announcement) const;
   [[nodiscard]] Result<> acceptable(MixOffer const& offer) const;
   [[nodiscard]] PeerState shown_state() const;
@@ -88,18 +100,26 @@ struct Node::State {
   void perform(round_action::BeaconNow const& action);
   void perform(round_action::Finished const& action);
   Awaitable<> inner(std::uint64_t generation, std::uint64_t first_step, std::uint32_t steps);
+  void bring_parameters(round_action::Prepare const& action);
   Awaitable<> prepare(round_action::Prepare action);
   Awaitable<> fetch(round_action::Fetch action);
   Awaitable<> average(round_action::Average action);
   Awaitable<> apply(round_action::Apply action);
-  Awaitable<> record(round_action::Apply action, Hash before, Hash after);
   Awaitable<ModelStatePtr> step_together(round_action::Apply action);
   [[nodiscard]] OuterSettings outer_settings() const;
-  [[nodiscard]] std::vector<Blob> results_of(round_action::Apply const& action) const;
+  [[nodiscard]] std::vector<Blob> results_of(round_action::Mixed const& mixed) const;
+
+  // node_record.cpp
+  Awaitable<> record(round_action::Apply action, Hash before, Hash after);
+  void show_mix(round_action::Mixed const& mixed);
+  [[nodiscard]] LedgerEntry entry_of(std::uint64_t of_round,
+                                     round_action::Mixed const& mixed) const;
+  [[nodiscard]] RoundRecord figures_of(round_action::Apply const& action) const;
 
   // node_pair.cpp
   Awaitable<Result<>> start_pairing();
-  void feed_pair(PairEvent event);
+  void feed_pairs(PairEvent const& event);  // the machines of all lanes
+  void feed_pair(MixLane lane, PairEvent event);
   void perform(pair_action::Send const& action);
   void perform(pair_action::Pull const& action);
   void perform(pair_action::Decide const& action);
@@ -108,16 +128,11 @@ struct Node::State {
   Awaitable<> send_mix(PeerId to);
   Awaitable<> take_mix(PeerStream stream);
   Result<> take_mix_message(PeerId const& from, ByteView message);
-  struct PulledSide {
-    PairSide side;
-    std::uint64_t tokens = 0;
-    double norm = 0;
-  };
   Awaitable<> pull_side(pair_action::Pull action);
   Awaitable<Result<PulledSide>> fetch_side(pair_action::Pull action);
   Awaitable<> decide(pair_action::Decide action);
 
-  // node_pair_state.cpp
+  // node_apart.cpp
   Awaitable<ModelStatePtr> step_apart(round_action::Apply action);
   Awaitable<ModelStatePtr> settled(ModelStatePtr next);
   Awaitable<> settle_at_the_end();
@@ -187,17 +202,16 @@ struct Node::State {
   std::vector<BlobRef> kept_gradients_before;
   std::vector<Announcement> announced;  // ours, repeated until the round is over
   std::vector<Announcement> announced_before;
-  std::map<std::pair<std::uint64_t, PeerId>, Hash>
-      contribution_hashes;  // of this round and the next
+  std::map<ContributionKey, Hash> contribution_hashes;  // of this round and the next
   std::optional<RoundStart> round_start;
   std::optional<Version> on_disk;  // of the newest checkpoint
   bool checkpoint_running = false;
   Gate checkpoint_gate;  // when it runs no more
 
-  struct Pairing {                     // with MixPattern::pair
+  struct Pairing {                     // where a lane of the run has MixPattern::pair
     std::unique_ptr<PairStore> store;  // heavy worker
-    std::unique_ptr<PairExchange> machine;
-    std::deque<PairEvent> events;
+    std::map<MixLane, std::unique_ptr<PairExchange>> machines;
+    std::deque<std::pair<MixLane, PairEvent>> events;
     bool feeding = false;
     bool settling = false;                       // after the last round
     bool state_replaced = false;                 // since the last round began
@@ -222,9 +236,11 @@ struct Node::State {
   std::uint64_t tokens_total = 0;
   Instant round_began{};
   Duration compute{};  // of this round so far
-  Snapshot::Round::Mix last_mix;
+  Snapshot::Round::Mix last_mix1;
+  Snapshot::Round::Mix last_mix2;
   Snapshot::Round::Last last_round;
   Host::Counters counters_at_round;
+  Host::Counters counters_at_mix2;
   Instant mix_began{};
   struct Seen {
     Error error;

@@ -8,28 +8,33 @@ namespace {
 
 constexpr std::string_view schema = R"sql(
 create table if not exists decisions (
-  round integer not null, partner blob not null, primary key (round, partner)
+  round integer not null, lane integer not null, partner blob not null,
+  primary key (round, lane, partner)
 ) without rowid;
 create table if not exists doubts (
-  round integer not null, partner blob not null, correction blob not null,
-  sat_out integer not null default 0, applied_round integer, applied_state blob,
-  primary key (round, partner)
+  round integer not null, lane integer not null, partner blob not null,
+  correction blob not null, sat_out integer not null default 0, applied_round integer,
+  applied_state blob, primary key (round, lane, partner)
 ) without rowid;
 )sql";
 
 std::string path_of(PairKey const& exchange) {
-  return "pair/" + std::to_string(exchange.round) + "-" + exchange.partner.text();
+  return "pair/" + std::to_string(exchange.round) + "-" + std::string(to_string(exchange.lane)) +
+         "-" + exchange.partner.text();
 }
 
 Result<Statement> for_exchange(Database& database, std::string_view sql, PairKey const& exchange) {
   TRY_ASSIGN(auto statement, Statement::prepare(database, sql));
-  statement.bind(static_cast<std::int64_t>(exchange.round)).bind(exchange.partner.bytes());
+  statement.bind(static_cast<std::int64_t>(exchange.round));
+  statement.bind(static_cast<std::int64_t>(exchange.lane)).bind(exchange.partner.bytes());
   return statement;
 }
 
 Result<PairKey> read_key(Statement const& row) {
-  TRY_ASSIGN(auto const partner, PeerId::from_bytes(row.blob(1)));
-  return PairKey{static_cast<std::uint64_t>(row.integer(0)), partner};
+  TRY_ASSIGN(auto const partner, PeerId::from_bytes(row.blob(2)));
+  auto const lane = static_cast<MixLane>(row.integer(1));
+  if (lane > MixLane::joint) return fail(Errc::database_corrupt, "an exchange of no known lane");
+  return PairKey{static_cast<std::uint64_t>(row.integer(0)), lane, partner};
 }
 
 ByteView bytes_of(std::vector<float> const& values) {
@@ -48,7 +53,7 @@ Result<std::unique_ptr<PairStore>> PairStore::open(Storage& storage) {
 
 Result<std::set<PairKey>> PairStore::decisions() {
   TRY_ASSIGN(auto rows, Statement::prepare(*database_,
-                                           "select round, partner from decisions "
+                                           "select round, lane, partner from decisions "
                                            "order by round desc limit ?"));
   rows.bind(static_cast<std::int64_t>(limits::pair_decisions_max));
   std::set<PairKey> found;
@@ -62,7 +67,7 @@ Result<std::set<PairKey>> PairStore::decisions() {
 
 Result<> PairStore::decide(PairKey const& exchange) {
   TRY_ASSIGN(auto row,
-             for_exchange(*database_, "insert or replace into decisions values (?,?)", exchange));
+             for_exchange(*database_, "insert or replace into decisions values (?,?,?)", exchange));
   TRY(row.step());
   TRY_ASSIGN(auto prune, Statement::prepare(*database_,
                                             "delete from decisions where round < "
@@ -72,20 +77,20 @@ Result<> PairStore::decide(PairKey const& exchange) {
 }
 
 Result<std::map<PairKey, PairDoubt>> PairStore::doubts() {
-  TRY_ASSIGN(auto rows,
-             Statement::prepare(*database_,
-                                "select round, partner, sat_out, applied_round, applied_state "
-                                "from doubts"));
+  TRY_ASSIGN(auto rows, Statement::prepare(
+                            *database_,
+                            "select round, lane, partner, sat_out, applied_round, applied_state "
+                            "from doubts"));
   std::map<PairKey, PairDoubt> found;
   while (true) {
     TRY_ASSIGN(bool const more, rows.step());
     if (!more) return found;
     TRY_ASSIGN(auto const exchange, read_key(rows));
     auto& doubt = found[exchange];
-    doubt.sat_out = static_cast<std::uint64_t>(rows.integer(2));
-    if (rows.is_null(3)) continue;
-    TRY_ASSIGN(auto const state, Hash::from_bytes(rows.blob(4)));
-    doubt.applied = Version{static_cast<std::uint64_t>(rows.integer(3)), state};
+    doubt.sat_out = static_cast<std::uint64_t>(rows.integer(3));
+    if (rows.is_null(4)) continue;
+    TRY_ASSIGN(auto const state, Hash::from_bytes(rows.blob(5)));
+    doubt.applied = Version{static_cast<std::uint64_t>(rows.integer(4)), state};
   }
 }
 
@@ -95,8 +100,8 @@ Result<> PairStore::keep_doubt(PairKey const& exchange, StateCorrection const& c
   append(content, bytes_of(correction.momentum));
   TRY(storage_.write_atomic(path_of(exchange), content));
   TRY_ASSIGN(auto row, for_exchange(*database_,
-                                    "insert or replace into doubts (round, partner, correction) "
-                                    "values (?,?,?)",
+                                    "insert or replace into doubts (round, lane, partner, "
+                                    "correction) values (?,?,?,?)",
                                     exchange));
   auto const hash = sha256(content);
   TRY(row.bind(hash.view()).step());
@@ -105,9 +110,9 @@ Result<> PairStore::keep_doubt(PairKey const& exchange, StateCorrection const& c
 
 Result<> PairStore::update_doubt(PairKey const& exchange, PairDoubt const& doubt) {
   TRY_ASSIGN(auto row, for_exchange(*database_,
-                                    "update doubts set sat_out = ?3, applied_round = ?4, "
-                                    "applied_state = ?5 "
-                                    "where round = ?1 and partner = ?2",
+                                    "update doubts set sat_out = ?4, applied_round = ?5, "
+                                    "applied_state = ?6 "
+                                    "where round = ?1 and lane = ?2 and partner = ?3",
                                     exchange));
   row.bind(static_cast<std::int64_t>(doubt.sat_out));
   if (doubt.applied)
@@ -121,7 +126,7 @@ Result<> PairStore::update_doubt(PairKey const& exchange, PairDoubt const& doubt
 Result<StateCorrection> PairStore::correction(PairKey const& exchange, std::uint64_t elements) {
   TRY_ASSIGN(auto row, for_exchange(*database_,
                                     "select correction from doubts "
-                                    "where round = ? and partner = ?",
+                                    "where round = ? and lane = ? and partner = ?",
                                     exchange));
   TRY_ASSIGN(bool const known, row.step());
   auto const path = path_of(exchange);
@@ -138,7 +143,8 @@ Result<StateCorrection> PairStore::correction(PairKey const& exchange, std::uint
 Result<> PairStore::forget_doubt(PairKey const& exchange) {
   TRY_ASSIGN(
       auto row,
-      for_exchange(*database_, "delete from doubts where round = ? and partner = ?", exchange));
+      for_exchange(*database_, "delete from doubts where round = ? and lane = ? and partner = ?",
+                   exchange));
   TRY(row.step());
   return storage_.remove(path_of(exchange));
 }

@@ -12,7 +12,7 @@
 
 #include "grapevine/round/pair_exchange.hpp"
 #include "grapevine/runtime/storage.hpp"
-#include "node/pair_state_detail.hpp"
+#include "node/mixed_state_detail.hpp"
 
 namespace grapevine {
 

@@ -40,7 +40,7 @@ std::vector<PeerId> Butterfly::reducers(Hash const& run, std::uint64_t round, st
 Butterfly::Butterfly(ButterflySettings settings, SwarmView const& view)
     : settings_(std::move(settings)), view_(view) {
   ASSERT(settings_.shards > 0);
-  ASSERT(settings_.shards <= limits::shards_max);
+  ASSERT(settings_.shards <= limits::mix_shards_max);
   ASSERT(settings_.wait_min <= settings_.wait_max);
   book_of(0);
 }
@@ -69,6 +69,7 @@ void Butterfly::handle(butterfly_event::Moved const& event) {
 
 void Butterfly::handle(butterfly_event::ContributionSeen const& event) {
   auto const& contribution = event.contribution;
+  if (contribution.lane != settings_.lane) return;
   if (contribution.round < version_.round || contribution.round > version_.round + 1) return;
   if (contribution.shards.size() != settings_.shards || event.peer == settings_.self) return;
   auto& contributions = book_of(contribution.round).contributions;
@@ -83,6 +84,7 @@ void Butterfly::handle(butterfly_event::ContributionSeen const& event) {
 
 void Butterfly::handle(butterfly_event::ResultSeen const& event) {
   auto const& result = event.result;
+  if (result.lane != settings_.lane) return;
   if (result.round < version_.round || result.round > version_.round + 1) return;
   if (result.shard >= settings_.shards || event.reducer == settings_.self) return;
   auto& candidates = book_of(result.round).shards[result.shard].candidates;
@@ -94,6 +96,7 @@ void Butterfly::handle(butterfly_event::ResultSeen const& event) {
 
 void Butterfly::handle(butterfly_event::Contributed const& event) {
   ASSERT(event.mine.round == version_.round);
+  ASSERT(event.mine.lane == settings_.lane);
   ASSERT(event.mine.shards.size() == settings_.shards);
   book_of(version_.round).contributions[settings_.self] = event.mine;
   for (auto const& blob : event.mine.shards) blobs_[blob].arrival = Arrival::here;
@@ -124,7 +127,8 @@ void Butterfly::handle(butterfly_event::Fetched const& event) {
 }
 
 void Butterfly::handle(butterfly_event::Averaged const& event) {
-  if (phase_ != Phase::collecting || event.round != version_.round) return;
+  if (event.lane != settings_.lane || event.round != version_.round) return;
+  if (phase_ != Phase::collecting) return;
   ASSERT(event.shard < settings_.shards);
   auto& shard = book_of(version_.round).shards[event.shard];
   ASSERT(shard.averaging);
@@ -134,6 +138,7 @@ void Butterfly::handle(butterfly_event::Averaged const& event) {
   ShardResult result;
   result.run = settings_.run;
   result.round = version_.round;
+  result.lane = settings_.lane;
   result.base = version_.state;
   result.shard = event.shard;
   result.inputs = std::exchange(shard.inputs, {});
@@ -157,11 +162,17 @@ Butterfly::Book& Butterfly::book_of(std::uint64_t round) {
 std::vector<PeerId> Butterfly::contributors() const {
   std::vector<PeerId> found;
   for (auto const& [peer, contribution] : book().contributions)
-    if (contribution.base == version_.state) found.push_back(peer);
+    if (comes_from_here(contribution)) found.push_back(peer);
   return found;
 }
 
-std::vector<PeerId> Butterfly::expected() const { return view_.members(version_); }
+std::vector<PeerId> Butterfly::expected() const {
+  return settings_.one_state ? view_.members(version_) : view_.members_of_round(version_.round);
+}
+
+bool Butterfly::comes_from_here(Contribution const& contribution) const {
+  return !settings_.one_state || contribution.base == version_.state;
+}
 
 void Butterfly::note_members() {
   if (phase_ == Phase::idle) return;
@@ -175,7 +186,7 @@ void Butterfly::note_members() {
 Contribution const* Butterfly::contribution_of(PeerId const& peer) const {
   auto const found = book().contributions.find(peer);
   if (found == book().contributions.end()) return nullptr;
-  return found->second.base == version_.state ? &found->second : nullptr;
+  return comes_from_here(found->second) ? &found->second : nullptr;
 }
 
 Duration Butterfly::transfer() const {
@@ -195,11 +206,20 @@ void Butterfly::set_deadlines() {
   // Nobody is waited for longer than we trained ourselves: slower peers take fewer steps instead.
   Duration const longest =
       std::clamp(inner_took_ + transfer, settings_.wait_min, settings_.wait_max);
+  if (some_come_later()) until = collect_started_ + longest;
   // What was granted is not taken back: when the last one arrives the wait ends now, not in the
   // past.
   Instant const granted = std::min(collect_until_, now_);
   collect_until_ = std::max(std::min(until, collect_started_ + longest), granted);
   give_up_ = collect_until_ + std::max(settings_.wait_min, 2 * transfer);
+}
+
+// While there is training to be done anyway, waiting for those still in the round before costs
+// nothing.
+bool Butterfly::some_come_later() const {
+  return settings_.overlapped && std::ranges::any_of(view_.peers(), [this](auto const& entry) {
+           return entry.second.counts() && entry.second.beacon.round + 1 == version_.round;
+         });
 }
 
 void Butterfly::collect() {
@@ -249,17 +269,19 @@ void Butterfly::reduce(std::uint32_t index) {
   if (!inputs_settled(index)) return;
   shard.averaging = true;
   shard.inputs = inputs_here(index);
-  actions_.push_back(butterfly_action::Average{version_.round, index, shard.inputs});
+  actions_.push_back(
+      butterfly_action::Average{settings_.lane, version_.round, index, shard.inputs});
 }
 
 void Butterfly::want_inputs(std::uint32_t index) {
   for (auto const& [peer, contribution] : book().contributions)
-    if (contribution.base == version_.state)
+    if (comes_from_here(contribution))
       want(contribution.shards[index], {peer}, now_ + settings_.wait_max);
 }
 
 bool Butterfly::inputs_settled(std::uint32_t index) const {
   if (now_ >= collect_until_) return true;
+  if (some_come_later()) return false;
   for (auto const& peer : expected())
     if (contribution_of(peer) == nullptr) return false;
   for (auto const& peer : contributors()) {
@@ -281,7 +303,7 @@ std::vector<ShardResult::Input> Butterfly::inputs_here(std::uint32_t index) cons
 
 bool Butterfly::usable(Candidate const& candidate, std::uint32_t index) const {
   auto const& result = candidate.result;
-  if (result.base != version_.state) return false;
+  if (settings_.one_state && result.base != version_.state) return false;
   if (candidate.reducer != settings_.self && !members_ever_.contains(candidate.reducer))
     return false;
   // Who was asked and has not delivered gives way to the next best; what comes late still counts.
@@ -290,6 +312,8 @@ bool Butterfly::usable(Candidate const& candidate, std::uint32_t index) const {
       known != nullptr && (known->arrival == Arrival::failed ||
                            (known->arrival == Arrival::wanted && now_ >= overdue_at()));
   if (late && known->holders.contains(candidate.reducer)) return false;
+  auto const is_ours = [this](auto const& input) { return input.peer == settings_.self; };
+  if (!settings_.one_state && std::ranges::none_of(result.inputs, is_ours)) return false;
   // Every input must be what its author announced: a reducer cannot invent weight.
   return std::ranges::all_of(result.inputs, [&](ShardResult::Input const& input) {
     auto const* const contribution = contribution_of(input.peer);
@@ -374,6 +398,7 @@ void Butterfly::want(BlobRef const& blob, std::vector<PeerId> holders, Instant d
 
 void Butterfly::close() {
   butterfly_action::Closed action;
+  action.lane = settings_.lane;
   action.round = version_.round;
   std::map<PeerId, std::uint32_t> used;
   for (std::uint32_t i = 0; i < settings_.shards; ++i) {

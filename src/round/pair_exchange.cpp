@@ -26,16 +26,18 @@ std::vector<PairAction> PairExchange::on(PairEvent const& event, Instant now) {
   return std::exchange(actions_, {});
 }
 
-Hash PairExchange::edge(Hash const& run, std::uint64_t round, PeerId const& a, PeerId const& b) {
+Hash PairExchange::edge(Hash const& run, std::uint64_t round, MixLane lane, PeerId const& a,
+                        PeerId const& b) {
   Bytes input(run.view().begin(), run.view().end());
   append_be(input, round);
+  input.push_back(static_cast<std::uint8_t>(lane));
   append(input, std::min(a, b).bytes());
   append(input, std::max(a, b).bytes());
   return sha256(input);
 }
 
 void PairExchange::handle(pair_event::Began const& event) {
-  ASSERT(phase_ == PairPhase::idle || phase_ == PairPhase::closed);
+  ASSERT(phase_ == PairPhase::idle || phase_ == PairPhase::closed || event.replaced);
   if (event.replaced)
     for (auto const& doubt : std::exchange(memory_.doubts, {})) settle(doubt, false);
   phase_ = PairPhase::idle;
@@ -48,6 +50,7 @@ void PairExchange::handle(pair_event::Began const& event) {
 void PairExchange::handle(pair_event::Ready const& event) {
   ASSERT(phase_ == PairPhase::idle);
   ASSERT(event.mine.round == round_);
+  ASSERT(event.mine.lane == settings_.lane);
   mine_ = event.mine;
   inner_took_ = event.inner_took;
   bytes_per_s_ = event.bytes_per_s;
@@ -56,6 +59,7 @@ void PairExchange::handle(pair_event::Ready const& event) {
 }
 
 void PairExchange::handle(pair_event::OfferSeen const& event) {
+  ASSERT(event.offer.lane == settings_.lane);
   if (event.offer.round != round_)
     return answer(event.from, event.offer.round, MixVerdict::other_round);
   auto* const known = other(event.from);
@@ -70,9 +74,8 @@ void PairExchange::handle(pair_event::OfferSeen const& event) {
 
 void PairExchange::handle(pair_event::AnswerSeen const& event) {
   auto const& [from, told] = event;
+  ASSERT(told.lane == settings_.lane);
   switch (told.verdict) {
-    case MixVerdict::accept:
-      return;  // here an offer is accepted by an offer
     case MixVerdict::busy:
     case MixVerdict::other_round:
     case MixVerdict::refused:
@@ -109,8 +112,7 @@ void PairExchange::handle(pair_event::Pulled const& event) {
 }
 
 void PairExchange::handle(pair_event::Decided const& event) {
-  ASSERT(phase_ == PairPhase::deciding);
-  ASSERT(event.exchange == key());
+  if (phase_ != PairPhase::deciding || event.exchange != key()) return;  // left meanwhile
   if (!event.failure.empty()) return give_up("the decision could not be kept: " + event.failure);
   memory_.committed.insert(key());
   if (memory_.committed.size() > limits::pair_decisions_max)
@@ -187,13 +189,14 @@ void PairExchange::close(std::optional<PeerId> partner, std::optional<PeerId> do
   refuse_the_rest();
   pair_action::Closed closed;
   closed.round = round_;
+  closed.lane = settings_.lane;
   closed.partner = partner;
   closed.doubt = doubt;
   for (auto const& [peer, known] : others_)
     if (known.failed) closed.missing.push_back({peer, known.reason});
   if (doubt) {
     closed.missing.push_back({*doubt, "did not say whether it committed"});
-    memory_.doubts.insert({round_, *doubt});
+    memory_.doubts.insert(key(round_, *doubt));
     asked_at_ = now_;
     if (memory_.doubts.size() > limits::pair_doubts_max)
       settle(*memory_.doubts.begin(), false);  // the oldest makes room
@@ -207,7 +210,7 @@ void PairExchange::peer_prepared(PeerId const& peer, std::uint64_t round) {
     peer_prepared_ = true;
     return decide_if_ready();
   }
-  if (memory_.committed.contains({round, peer})) return answer(peer, round, MixVerdict::commit);
+  if (memory_.committed.contains(key(round, peer))) return answer(peer, round, MixVerdict::commit);
   // Its offer was lost and will be repeated: it cannot have been matched without one of ours.
   if (round == round_ && target_ == peer) return;
   if (round == round_)
@@ -221,14 +224,14 @@ void PairExchange::peer_prepared(PeerId const& peer, std::uint64_t round) {
 
 void PairExchange::committed_by(PeerId const& peer, std::uint64_t round) {
   if (coordinates(peer)) return;
-  if (memory_.doubts.contains({round, peer})) return settle({round, peer}, true);
+  if (memory_.doubts.contains(key(round, peer))) return settle(key(round, peer), true);
   if (phase_ == PairPhase::prepared && partner_ == peer && round == round_)
     close(peer, std::nullopt);
 }
 
 void PairExchange::aborted_by(PeerId const& peer, std::uint64_t round) {
-  if (!coordinates(peer) && memory_.doubts.contains({round, peer}))
-    return settle({round, peer}, false);
+  if (!coordinates(peer) && memory_.doubts.contains(key(round, peer)))
+    return settle(key(round, peer), false);
   if (round != round_) return;
   bool const ours = partner_ == peer;
   // A coordinator's decision stands: who said `prepared` has given up the right to abort.
@@ -257,6 +260,7 @@ void PairExchange::settle(PairKey const& exchange, bool committed) {
 }
 
 void PairExchange::drop_those_too_slow() {
+  if (settings_.overlapped) return;
   for (auto const& [peer, seen] : view_.peers()) {
     if (!seen.counts() || seen.beacon.round != round_ || has_offer(peer)) continue;
     if (finish_estimate(seen, {}) <= latest_match()) continue;
@@ -268,7 +272,8 @@ std::optional<PeerId> PairExchange::heaviest() const {
   std::optional<PeerId> best;
   Hash best_edge;
   auto consider = [&](PeerId const& peer) {
-    auto const edge = PairExchange::edge(settings_.run, round_, settings_.self, peer);
+    auto const edge =
+        PairExchange::edge(settings_.run, round_, settings_.lane, settings_.self, peer);
     if (best && edge <= best_edge) return;
     best = peer;
     best_edge = edge;
@@ -283,16 +288,20 @@ std::optional<PeerId> PairExchange::heaviest() const {
   return best;
 }
 
+// Somebody may be in this round already without our having heard of it; and while there is training
+// to be done anyway, somebody who is taken now may be free again.
 bool PairExchange::worth_waiting() const {
-  // Somebody may be in this round already without our having heard of it.
-  if (now_ >= ready_at_ + settings_.wait_min) return false;
+  Instant const until = settings_.overlapped ? latest_match() : ready_at_ + settings_.wait_min;
+  if (now_ >= until) return false;
   return std::ranges::any_of(view_.peers(), [this](auto const& entry) {
-    return entry.second.counts() && entry.second.beacon.round + 1 == round_;
+    auto const& [peer, seen] = entry;
+    bool const here = settings_.overlapped && seen.beacon.round == round_;
+    return seen.counts() && (here || seen.beacon.round + 1 == round_);
   });
 }
 
 Duration PairExchange::transfer() const {
-  return transfer_estimate(settings_.model_bytes, bytes_per_s_,
+  return transfer_estimate(settings_.payload_bytes, bytes_per_s_,
                            {settings_.wait_min, settings_.wait_max});
 }
 
@@ -302,6 +311,7 @@ Instant PairExchange::latest_match() const {
 }
 
 Instant PairExchange::propose_until() const {
+  if (settings_.overlapped) return latest_match();
   Instant until = ready_at_ + settings_.wait_min;
   for (auto const& [peer, seen] : view_.peers()) {
     auto const known = others_.find(peer);
@@ -324,7 +334,7 @@ void PairExchange::repeat() {
 void PairExchange::ask_again() {
   if (memory_.doubts.empty() || now_ < asked_at_ + repeat_time) return;
   asked_at_ = now_;
-  for (auto const& [round, partner] : memory_.doubts)
+  for (auto const& [round, lane, partner] : memory_.doubts)
     if (view_.find(partner) != nullptr) answer(partner, round, MixVerdict::prepared);
 }
 
@@ -339,6 +349,7 @@ void PairExchange::answer(PeerId const& peer, std::uint64_t round, MixVerdict ve
   MixAnswer answer;
   answer.run = settings_.run;
   answer.round = round;
+  answer.lane = settings_.lane;
   answer.to = peer;
   answer.verdict = verdict;
   actions_.push_back(pair_action::Send{peer, std::move(answer)});

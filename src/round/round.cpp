@@ -43,9 +43,8 @@ std::string_view to_string(RoundPhase phase) {
 Round::Round(RoundSettings settings)
     : settings_(settings),
       view_(settings.beacon_ttl),
-      butterfly_({settings.run, settings.self, settings.shards, settings.model_bytes,
-                  settings.wait_min, settings.wait_max},
-                 view_) {
+      parameters_(butterfly_settings(MixLane::parameters), view_),
+      gradients_(butterfly_settings(MixLane::gradients), view_) {
   ASSERT(settings_.inner_steps > 0);
 }
 
@@ -64,12 +63,32 @@ void Round::go_on_together() {
   if (phase_ == RoundPhase::training || phase_ == RoundPhase::collecting) look_around();
   if (phase_ == RoundPhase::finished) heal();  // the last round can leave two minds too
   if (phase_ == RoundPhase::syncing) retry_sync();
-  if (phase_ != RoundPhase::idle && phase_ != RoundPhase::finished) mix(butterfly_event::Tick{});
+  if (phase_ != RoundPhase::idle && phase_ != RoundPhase::finished)
+    mix(gradients_, butterfly_event::Tick{});
+}
+
+ButterflySettings Round::butterfly_settings(MixLane lane) const {
+  ButterflySettings settings;
+  settings.run = settings_.run;
+  settings.self = settings_.self;
+  settings.lane = lane;
+  settings.one_state = together();
+  settings.overlapped = lane == MixLane::parameters;
+  settings.shards = shards_of(lane);
+  settings.payload_bytes = settings_.model_bytes * (shards_of(lane) / settings_.shards);
+  settings.wait_min = settings_.wait_min;
+  settings.wait_max = settings_.wait_max;
+  return settings;
+}
+
+std::uint32_t Round::shards_of(MixLane lane) const {
+  bool const momentum = lane == MixLane::parameters && settings_.mixing.mix1_momentum;
+  return momentum ? 2 * settings_.shards : settings_.shards;
 }
 
 // Has the butterfly take the event in, and does as it says.
-void Round::mix(ButterflyEvent const& event) {
-  for (auto& action : butterfly_.on(event, now_)) {
+void Round::mix(Butterfly& lane, ButterflyEvent const& event) {
+  for (auto& action : lane.on(event, now_)) {
     if (auto const* const closed = std::get_if<butterfly_action::Closed>(&action)) {
       perform(*closed);
       continue;
@@ -84,15 +103,27 @@ void Round::mix(ButterflyEvent const& event) {
 }
 
 void Round::perform(butterfly_action::Closed const& closed) {
+  ASSERT(closed.round == version_.round);
+  round_action::Mixed mixed;
+  mixed.lane = closed.lane;
+  mixed.pattern = MixPattern::global;
+  mixed.results = closed.results;
+  mixed.inputs = closed.inputs;
+  mixed.missing = closed.missing;
+  mixed.closed = now_;
+  if (together()) return apply_together(std::move(mixed));
+  for (auto const& input : mixed.inputs) view_.mixed_with(input.peer);
+  mixed_[closed.lane] = std::move(mixed);
+}
+
+void Round::apply_together(round_action::Mixed mixed) {
   ASSERT(phase_ == RoundPhase::collecting);
-  round_action::Apply action;
-  action.round = closed.round;
-  action.results = closed.results;
-  action.inputs = closed.inputs;
-  action.missing = closed.missing;
   auto const is_ours = [this](auto const& input) { return input.peer == settings_.self; };
-  action.keep_progress = !failed_ && std::ranges::none_of(closed.inputs, is_ours);
-  for (auto const& input : closed.inputs) view_.mixed_with(input.peer);
+  round_action::Apply action;
+  action.round = version_.round;
+  action.keep_progress = !failed_ && std::ranges::none_of(mixed.inputs, is_ours);
+  for (auto const& input : mixed.inputs) view_.mixed_with(input.peer);
+  action.mixed.push_back(std::move(mixed));
   phase_ = RoundPhase::applying;
   actions_.push_back(std::move(action));
 }
@@ -128,17 +159,23 @@ void Round::handle(round_event::BeaconSeen const& event) {
 
 void Round::handle(round_event::PeerLost const& event) { view_.lost(event.peer); }
 
-void Round::handle(round_event::ContributionSeen const& event) {
-  if (together()) mix(event);
-}
+void Round::handle(round_event::ContributionSeen const& event) { mix_both(event); }
 
-void Round::handle(round_event::ResultSeen const& event) {
-  if (together()) mix(event);
-}
+void Round::handle(round_event::ResultSeen const& event) { mix_both(event); }
+
+void Round::handle(round_event::Fetched const& event) { mix_both(event); }
+
+void Round::handle(round_event::Averaged const& event) { mix_both(event); }
 
 void Round::handle(round_event::Rates const& event) {
   rates_ = event;
-  mix(butterfly_event::Rate{event.bytes_per_s});
+  mix_both(butterfly_event::Rate{event.bytes_per_s});
+}
+
+// Each of the two butterflies takes what is of its lane.
+void Round::mix_both(ButterflyEvent const& event) {
+  if (settings_.mixing.mix1 == MixPattern::global) mix(parameters_, event);
+  if (settings_.mixing.mix2 == MixPattern::global) mix(gradients_, event);
 }
 
 void Round::handle(round_event::InnerDone const& event) {
@@ -151,7 +188,7 @@ void Round::handle(round_event::InnerDone const& event) {
 void Round::handle(round_event::InnerFailed const&) {
   if (phase_ != RoundPhase::training && phase_ != RoundPhase::preparing) return;
   failed_ = true;
-  if (!together()) return apply_apart({});
+  if (!together()) return sit_out();
   provisional_ = true;
   if (phase_ == RoundPhase::preparing) return start_collecting();
   inner_ended_ = now_;
@@ -159,17 +196,18 @@ void Round::handle(round_event::InnerFailed const&) {
 }
 
 void Round::handle(round_event::Prepared const& event) {
+  auto const& mine = event.contribution;
+  if (mine.lane == MixLane::parameters) {
+    if (mine.round == version_.round && mine.base == version_.state)
+      exchange(MixLane::parameters, mine);
+    return;
+  }
   if (phase_ != RoundPhase::preparing) return;
-  ASSERT(event.contribution.round == version_.round);
-  mine_ = event.contribution;
-  if (!together()) return exchange(event.contribution);
-  mix(butterfly_event::Contributed{event.contribution});
+  ASSERT(mine.round == version_.round);
+  mine_ = mine;
+  exchange(last_lane(), mine);
   start_collecting();
 }
-
-void Round::handle(round_event::Fetched const& event) { mix(event); }
-
-void Round::handle(round_event::Averaged const& event) { mix(event); }
 
 void Round::handle(round_event::Applied const& event) {
   ASSERT(phase_ == RoundPhase::applying);
@@ -191,7 +229,7 @@ void Round::handle(round_event::Synced const& event) {
   }
   if (event.version.state == version_.state) return;
   version_ = event.version;  // same round, another state: training goes on
-  mix(butterfly_event::Moved{version_});
+  mix(gradients_, butterfly_event::Moved{version_});
   round_started_ = now_;
   actions_.push_back(round_action::BeaconNow{});
 }
@@ -207,8 +245,9 @@ void Round::handle(round_event::SyncFailed const& event) {
 }
 
 void Round::begin_round() {
-  mix(butterfly_event::Began{version_, !provisional_});
+  mix_both(butterfly_event::Began{version_, !provisional_});
   mine_.reset();
+  mixed_.clear();
   unserved_.clear();
   failed_ = false;
   inner_done_ = false;
@@ -222,10 +261,11 @@ void Round::begin_round() {
     actions_.push_back(round_action::Finished{});
     return;
   }
-  start_inner();
+  start_inner(false);
+  share_parameters();
 }
 
-void Round::start_inner() {
+void Round::start_inner(bool again) {
   phase_ = RoundPhase::training;
   inner_target_ = settings_.inner_steps;
   double const median = view_.median_steps_per_s();
@@ -234,7 +274,7 @@ void Round::start_inner() {
     inner_target_ = std::max(1U, static_cast<std::uint32_t>(settings_.inner_steps * share));
   }
   actions_.push_back(
-      round_action::StartInner{version_.round * settings_.inner_steps, inner_target_});
+      round_action::StartInner{version_.round * settings_.inner_steps, inner_target_, again});
   actions_.push_back(round_action::BeaconNow{});
 }
 
@@ -281,7 +321,7 @@ void Round::heal() {
 
 void Round::catch_up(Version const& ahead) {
   if (!inner_done_) actions_.push_back(round_action::StopInner{});
-  if (ahead.round == version_.round + 1 && butterfly_.results_known()) return start_collecting();
+  if (ahead.round == version_.round + 1 && gradients_.results_known()) return start_collecting();
   sync_to(ahead);
 }
 
@@ -289,19 +329,20 @@ void Round::start_collecting() {
   phase_ = RoundPhase::collecting;
   awaited_.reset();  // the state of this round is what it is
   actions_.push_back(round_action::BeaconNow{});
-  if (together()) mix(butterfly_event::Collect{inner_took_});
+  if (settings_.mixing.mix2 == MixPattern::global)
+    mix(gradients_, butterfly_event::Collect{inner_took_});
 }
 
 void Round::prepare() {
   if (provisional_) return start_collecting();
   phase_ = RoundPhase::preparing;
-  actions_.push_back(round_action::Prepare{version_.round, version_.state});
+  actions_.push_back(round_action::Prepare{MixLane::gradients, version_.round, version_.state});
   actions_.push_back(round_action::BeaconNow{});
 }
 
 void Round::sync_to(Version const& version) {
   ASSERT(version.round > version_.round);
-  mix(butterfly_event::Left{});
+  if (together()) mix(gradients_, butterfly_event::Left{});
   phase_ = RoundPhase::syncing;
   awaited_ = version;
   retry_sync_at_.reset();
@@ -318,7 +359,7 @@ void Round::retry_sync() {
     syncs_failed_ = 0;
   }
   if (auto const ahead = leaders()) return sync_to(*ahead);
-  start_inner();  // nobody is ahead whose state can be had: go on from what is here
+  start_inner(true);  // nobody is ahead whose state can be had: go on from what is here
 }
 
 std::optional<Version> Round::leaders() const {

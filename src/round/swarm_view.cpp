@@ -68,6 +68,13 @@ std::vector<PeerId> SwarmView::members(Version const& version) const {
   return found;
 }
 
+std::vector<PeerId> SwarmView::members_of_round(std::uint64_t round) const {
+  std::vector<PeerId> found;
+  for (auto const& [peer, view] : peers_)
+    if (view.counts() && view.beacon.round == round) found.push_back(peer);
+  return found;
+}
+
 std::vector<PeerId> SwarmView::holders(Version const& version) const {
   std::vector<PeerId> found;
   for (auto const& [peer, view] : peers_)

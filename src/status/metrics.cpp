@@ -99,9 +99,9 @@ void write_round(MetricsWriter& out, Snapshot::Round const& round) {
   out.gauge("inner_step", "Inner steps done in this round.", round.inner_step);
   out.gauge("inner_steps", "Inner steps of a round.", round.inner_steps);
   out.gauge("mix_participants", "Peers in the newest mix.",
-            static_cast<double>(round.mix.participants.size()));
+            static_cast<double>(round.mix2.participants.size()));
   out.gauge("mix_missing", "Peers that were missing from it.",
-            static_cast<double>(round.mix.missing.size()));
+            static_cast<double>(round.mix2.missing.size()));
   out.gauge("round_duration_seconds", "Wall time of the last round.", round.last.duration_s);
   out.gauge("round_compute_seconds", "Of that, training and evaluating.", round.last.compute_s);
   out.gauge("round_blocked_seconds", "Of that, neither.", round.last.blocked_s);

@@ -58,7 +58,9 @@ Json run_json(Snapshot const& snapshot) {
            {{"preset", run.model.preset},
             {"parameters", run.parameters},
             {"schema_hash", run.schema_hash.hex()}}},
-          {"mix", to_string(run.mix)},
+          {"mix1", to_string(run.mixing.mix1)},
+          {"mix2", to_string(run.mixing.mix2)},
+          {"joint", run.mixing.joint},
           {"rounds", run.rounds}};
 }
 
@@ -75,19 +77,15 @@ Json mix_json(Snapshot::Round::Mix const& mix) {
           {"duration_s", mix.duration_s}};
 }
 
-// Mix1 would exchange parameters while training goes on, mix2 exchanges outer gradients after it.
-// With a global mix everyone's parameters are equal, and mix1 has nothing to do.
 Json round_json(Snapshot::Round const& round) {
-  Snapshot::Round::Mix off;
-  off.state = "off";
   return {{"current", round.current},
           {"inner_step", round.inner_step},
           {"inner_steps", round.inner_steps},
           {"swarm_round", round.swarm_round},
           {"behind", round.behind},
           {"phase", round.phase},
-          {"mix1", mix_json(off)},
-          {"mix2", mix_json(round.mix)},
+          {"mix1", mix_json(round.mix1)},
+          {"mix2", mix_json(round.mix2)},
           {"last",
            {{"duration_s", round.last.duration_s},
             {"compute_s", round.last.compute_s},

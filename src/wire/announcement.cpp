@@ -14,11 +14,11 @@ Result<> check_one(Contribution const& contribution) {
   TRY(policy::at_most("contribution steps", contribution.steps, limits::inner_steps_max));
   TRY(policy::finite("contribution loss", contribution.loss));
   TRY(policy::amount("contribution norm", contribution.norm));
-  return policy::shards("contribution shards", contribution.shards);
+  return policy::shards("contribution shards", contribution.shards, limits::mix_shards_max);
 }
 
 Result<> check_one(ShardResult const& result) {
-  TRY(policy::at_most("shard", result.shard, limits::shards_max - 1));
+  TRY(policy::at_most("shard", result.shard, limits::mix_shards_max - 1));
   TRY(policy::require(!result.inputs.empty(), "shard result without inputs"));
   TRY(policy::at_most("shard result inputs", result.inputs.size(), limits::round_peers_max));
   TRY(policy::ordered_by_peer("shard result inputs", result.inputs));
@@ -31,6 +31,7 @@ Result<> check_one(ShardResult const& result) {
 Result<> check_announcement(Announcement const& announcement) {
   auto const one = [](auto const& message) -> Result<> {
     TRY(policy::round("announcement", message.round));
+    TRY(policy::known("announcement lane", message.lane, MixLane::parameters));
     return check_one(message);
   };
   return std::visit(one, announcement);
@@ -102,6 +103,7 @@ Result<Announcement> decode_payload(ByteView payload) {
   auto const fill = [&](auto& message) {
     message.run = flat::hash(*table->run());
     message.round = table->round();
+    message.lane = static_cast<MixLane>(table->lane());
     message.base = flat::hash(*table->base());
   };
   std::visit(fill, announcement);
@@ -127,6 +129,7 @@ Bytes codec::encode_payload(Announcement const& announcement) {
     table.add_base(&base);
     table.add_body_type(type);
     table.add_body(body);
+    table.add_lane(static_cast<schema::MixLane>(message.lane));
     return flat::finish(builder, table.Finish(), schema::AnnouncementIdentifier());
   };
   return std::visit(encode, announcement);

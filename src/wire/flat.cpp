@@ -33,7 +33,7 @@ BlobRef ref(schema::BlobRef const& ref) { return {hash(ref.root()), ref.bytes()}
 Result<std::vector<BlobRef>> refs(RefVector const* vector) {
   std::vector<BlobRef> values;
   if (vector == nullptr) return values;
-  if (vector->size() > limits::shards_max)
+  if (vector->size() > limits::mix_shards_max)
     return fail(Errc::oversize, "list of " + std::to_string(vector->size()) + " shards");
   values.reserve(vector->size());
   for (std::size_t i = 0; i < vector->size(); ++i) {

@@ -43,7 +43,7 @@ template <class Table>
 [[nodiscard]] Hash hash(schema::Hash const& hash);
 [[nodiscard]] std::vector<Hash> hashes(HashVector const& vector);
 [[nodiscard]] BlobRef ref(schema::BlobRef const& ref);
-// Errc::oversize over limits::shards_max; none for an absent vector.
+// Errc::oversize over limits::mix_shards_max; none for an absent vector.
 [[nodiscard]] Result<std::vector<BlobRef>> refs(RefVector const* vector);
 
 [[nodiscard]] schema::Hash from(Hash const& hash);

@@ -13,11 +13,12 @@ Result<> check(LedgerEntry::Input const& input) {
   TRY(policy::at_most("ledger tokens", input.tokens, limits::round_tokens_max));
   TRY(policy::amount("ledger weight", input.weight));
   TRY(policy::amount("ledger norm", input.norm));
-  return policy::at_most("ledger shards", input.shards, limits::shards_max);
+  return policy::at_most("ledger shards", input.shards, limits::mix_shards_max);
 }
 
 Result<> check_entry(LedgerEntry const& entry) {
   TRY(policy::round("ledger", entry.round));
+  TRY(policy::known("ledger lane", entry.lane, MixLane::joint));
   TRY(policy::known("ledger mix", entry.mix, MixPattern::global));
   TRY(policy::at_most("ledger peers", entry.inputs.size() + entry.missing.size(),
                       limits::round_peers_max));
@@ -29,7 +30,7 @@ Result<> check_entry(LedgerEntry const& entry) {
   for (auto const& missing : entry.missing) {
     TRY(policy::text("ledger reason", missing.reason, limits::reason_max));
   }
-  return policy::at_most("ledger shards missed", entry.shards_missed, limits::shards_max);
+  return policy::at_most("ledger shards missed", entry.shards_missed, limits::mix_shards_max);
 }
 
 auto encode_inputs(flat::Builder& builder, LedgerEntry const& entry) {
@@ -88,6 +89,7 @@ Result<LedgerEntry> decode_payload(ByteView payload) {
   LedgerEntry entry;
   entry.run = flat::hash(*table->run());
   entry.round = table->round();
+  entry.lane = static_cast<MixLane>(table->lane());
   entry.mix = static_cast<MixPattern>(table->mix());
   entry.before = flat::hash(*table->before());
   entry.after = flat::hash(*table->after());
@@ -119,6 +121,7 @@ Bytes codec::encode_payload(LedgerEntry const& entry) {
   table.add_missing(missing);
   table.add_shards_missed(entry.shards_missed);
   table.add_previous(&previous);
+  table.add_lane(static_cast<schema::MixLane>(entry.lane));
   return flat::finish(builder, table.Finish(), schema::LedgerEntryIdentifier());
 }
 

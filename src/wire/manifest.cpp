@@ -93,7 +93,10 @@ Result<RunManifest> decode_payload(ByteView payload) {
   manifest.tokenizer = flat::text(*table->tokenizer());
   manifest.inner_steps = table->inner_steps();
   manifest.rounds = table->rounds();
-  manifest.mix = static_cast<MixPattern>(table->mix());
+  manifest.mixing.mix1 = static_cast<MixPattern>(table->mix1());
+  manifest.mixing.mix2 = static_cast<MixPattern>(table->mix2());
+  manifest.mixing.joint = table->joint();
+  manifest.mixing.mix1_momentum = table->mix1_momentum();
   manifest.shards = table->shards();
   manifest.inner = decode_inner(*table->inner());
   manifest.outer = {table->outer()->lr(), table->outer()->momentum(), table->outer()->nesterov()};
@@ -128,7 +131,10 @@ Bytes codec::encode_payload(RunManifest const& manifest) {
   table.add_tokenizer(tokenizer);
   table.add_inner_steps(manifest.inner_steps);
   table.add_rounds(manifest.rounds);
-  table.add_mix(static_cast<schema::MixPattern>(manifest.mix));
+  table.add_mix1(static_cast<schema::MixPattern>(manifest.mixing.mix1));
+  table.add_mix2(static_cast<schema::MixPattern>(manifest.mixing.mix2));
+  table.add_joint(manifest.mixing.joint);
+  table.add_mix1_momentum(manifest.mixing.mix1_momentum);
   table.add_shards(manifest.shards);
   table.add_inner(inner);
   table.add_outer(outer);

@@ -91,10 +91,21 @@ Result<> check_inner(RunManifest const& manifest) {
   return {};
 }
 
+Result<> check_mixing(RunManifest const& manifest) {
+  auto const last = static_cast<std::uint64_t>(MixPattern::global);
+  TRY(in_range("mix1", static_cast<std::uint64_t>(manifest.mixing.mix1), 0, last));
+  TRY(in_range("mix2", static_cast<std::uint64_t>(manifest.mixing.mix2), 0, last));
+  bool const pairs =
+      manifest.mixing.mix1 == MixPattern::pair && manifest.mixing.mix2 == MixPattern::pair;
+  if (manifest.mixing.joint && !pairs) return invalid("joint: only with mix1 pair and mix2 pair");
+  if (manifest.mixing.mix1_momentum && manifest.mixing.mix1 == MixPattern::none)
+    return invalid("mix1_momentum: there is no mix1 to take it along");
+  return {};
+}
+
 Result<> check_round(RunManifest const& manifest) {
   TRY(in_range("rounds", manifest.rounds, 0, limits::rounds_max));
-  TRY(in_range("mix", static_cast<std::uint64_t>(manifest.mix), 0,
-               static_cast<std::uint64_t>(MixPattern::global)));
+  TRY(check_mixing(manifest));
   TRY(between("outer.lr", manifest.outer.lr, 0, 100));
   TRY(between("outer.momentum", manifest.outer.momentum, 0, 0.9999F));
   TRY(between("deadline_s_min", manifest.deadline_s_min, 0, limits::round_deadline_s_max));

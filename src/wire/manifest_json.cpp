@@ -61,7 +61,10 @@ void visit_manifest(Visitor& visit, Manifest& manifest) {
   visit("tokenizer", manifest.tokenizer);
   visit("inner_steps", manifest.inner_steps);
   visit("rounds", manifest.rounds);
-  visit("mix", manifest.mix);
+  visit("mix1", manifest.mixing.mix1);
+  visit("mix2", manifest.mixing.mix2);
+  visit("joint", manifest.mixing.joint);
+  visit("mix1_momentum", manifest.mixing.mix1_momentum);
   visit("shards", manifest.shards);
   visit("deadline_s_min", manifest.deadline_s_min);
   visit("deadline_s_max", manifest.deadline_s_max);

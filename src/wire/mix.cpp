@@ -16,56 +16,28 @@ constexpr char const* answer_identifier = "GVMA";
 template <class Message>
 Result<> check_common(Message const& message) {
   TRY(policy::round("mix", message.round));
-  TRY(policy::require(!message.to.empty(), "mix message to nobody"));
-  return policy::at_most("mix tokens", message.tokens, limits::round_tokens_max);
-}
-
-template <class Message>
-Result<> check_blobs(Message const& message) {
-  TRY(policy::shards("mix parameters", message.parameters));
-  TRY(policy::shards("mix gradients", message.gradients));
-  return policy::require(message.parameters.size() == message.gradients.size(),
-                         "mix message with as many parameters as gradients");
+  TRY(policy::known("mix lane", message.lane, MixLane::joint));
+  return policy::require(!message.to.empty(), "mix message to nobody");
 }
 
 Result<> check_offer(MixOffer const& offer) {
   TRY(check_common(offer));
-  return check_blobs(offer);
+  TRY(policy::at_most("mix tokens", offer.tokens, limits::round_tokens_max));
+  return policy::shards("mix shards", offer.shards, limits::mix_shards_max);
 }
 
 Result<> check_answer(MixAnswer const& answer) {
   TRY(check_common(answer));
-  TRY(policy::known("mix verdict", answer.verdict, MixVerdict::abort));
-  if (answer.verdict == MixVerdict::accept) return check_blobs(answer);
-  return policy::require(answer.parameters.empty() && answer.gradients.empty(),
-                         "mix answer with blobs that accepts nothing");
-}
-
-struct Fields {
-  schema::Hash run;
-  flatbuffers::Offset<flat::ByteVector> to;
-  flatbuffers::Offset<flat::RefVector> parameters;
-  flatbuffers::Offset<flat::RefVector> gradients;
-};
-
-template <class Message>
-Fields encode_fields(flat::Builder& builder, Message const& message) {
-  Fields fields;
-  fields.run = flat::from(message.run);
-  fields.to = flat::from(builder, message.to);
-  fields.parameters = flat::from(builder, message.parameters);
-  fields.gradients = flat::from(builder, message.gradients);
-  return fields;
+  return policy::known("mix verdict", answer.verdict, MixVerdict::abort);
 }
 
 template <class Table, class Message>
-void add_common(Table& table, Fields const& fields, Message const& message) {
-  table.add_run(&fields.run);
+void add_common(Table& table, schema::Hash const& run, flatbuffers::Offset<flat::ByteVector> to,
+                Message const& message) {
+  table.add_run(&run);
   table.add_round(message.round);
-  table.add_to(fields.to);
-  table.add_tokens(message.tokens);
-  table.add_parameters(fields.parameters);
-  table.add_gradients(fields.gradients);
+  table.add_lane(static_cast<schema::MixLane>(message.lane));
+  table.add_to(to);
 }
 
 template <class Message, class Table>
@@ -73,10 +45,8 @@ Result<Message> decode_common(Table const& table) {
   Message message;
   message.run = flat::hash(*table.run());
   message.round = table.round();
-  message.tokens = table.tokens();
+  message.lane = static_cast<MixLane>(table.lane());
   TRY_ASSIGN(message.to, flat::peer(*table.to()));
-  TRY_ASSIGN(message.parameters, flat::refs(table.parameters()));
-  TRY_ASSIGN(message.gradients, flat::refs(table.gradients()));
   return message;
 }
 
@@ -84,6 +54,8 @@ Result<MixOffer> decode_offer(ByteView payload) {
   TRY_ASSIGN(auto const* const table,
              flat::verified_root<schema::MixOffer>(payload, offer_identifier));
   TRY_ASSIGN(auto offer, decode_common<MixOffer>(*table));
+  offer.tokens = table->tokens();
+  TRY_ASSIGN(offer.shards, flat::refs(table->shards()));
   TRY(check_offer(offer));
   return offer;
 }
@@ -101,17 +73,22 @@ Result<MixAnswer> decode_answer(ByteView payload) {
 
 Bytes codec::encode_payload(MixOffer const& offer) {
   flat::Builder builder;
-  auto const fields = encode_fields(builder, offer);
+  auto const run = flat::from(offer.run);
+  auto const to = flat::from(builder, offer.to);
+  auto const shards = flat::from(builder, offer.shards);
   schema::MixOfferBuilder table(builder);
-  add_common(table, fields, offer);
+  add_common(table, run, to, offer);
+  table.add_tokens(offer.tokens);
+  table.add_shards(shards);
   return flat::finish(builder, table.Finish(), offer_identifier);
 }
 
 Bytes codec::encode_payload(MixAnswer const& answer) {
   flat::Builder builder;
-  auto const fields = encode_fields(builder, answer);
+  auto const run = flat::from(answer.run);
+  auto const to = flat::from(builder, answer.to);
   schema::MixAnswerBuilder table(builder);
-  add_common(table, fields, answer);
+  add_common(table, run, to, answer);
   table.add_verdict(static_cast<schema::MixVerdict>(answer.verdict));
   return flat::finish(builder, table.Finish(), answer_identifier);
 }

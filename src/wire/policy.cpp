@@ -37,9 +37,9 @@ Result<> round(std::string_view what, std::uint64_t value) {
   return at_most(std::string(what) + " round", value, limits::rounds_max - 1);
 }
 
-Result<> shards(std::string_view what, std::span<BlobRef const> refs) {
+Result<> shards(std::string_view what, std::span<BlobRef const> refs, std::size_t max) {
   TRY(require(!refs.empty(), "no " + std::string(what)));
-  TRY(at_most(what, refs.size(), limits::shards_max));
+  TRY(at_most(what, refs.size(), max));
   for (auto const& ref : refs) {
     TRY(at_most(std::string(what) + " in bytes", ref.bytes, limits::blob_bytes_max));
   }

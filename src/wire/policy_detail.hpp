@@ -17,8 +17,9 @@ namespace grapevine::policy {
 [[nodiscard]] Result<> text(std::string_view what, std::string_view value, std::size_t max);
 // The number of a round that can be trained: a state may be one further.
 [[nodiscard]] Result<> round(std::string_view what, std::uint64_t value);
-// A blob a shard: 1 to limits::shards_max, each of a size that can be pulled.
-[[nodiscard]] Result<> shards(std::string_view what, std::span<BlobRef const> refs);
+// A blob a shard: 1 to `max`, each of a size that can be pulled.
+[[nodiscard]] Result<> shards(std::string_view what, std::span<BlobRef const> refs,
+                              std::size_t max);
 
 template <class Enum>
 [[nodiscard]] Result<> known(std::string_view what, Enum value, Enum last) {

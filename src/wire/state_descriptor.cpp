@@ -10,8 +10,8 @@ namespace {
 
 Result<> check(StateDescriptor const& state) {
   TRY(policy::at_most("state round", state.round, limits::rounds_max));
-  TRY(policy::shards("state parameters", state.parameters));
-  TRY(policy::shards("state momentum", state.momentum));
+  TRY(policy::shards("state parameters", state.parameters, limits::shards_max));
+  TRY(policy::shards("state momentum", state.momentum, limits::shards_max));
   return policy::require(state.parameters.size() == state.momentum.size(),
                          "state with other shards of parameters than of momentum");
 }

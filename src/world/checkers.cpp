@@ -76,7 +76,7 @@ void Checkers::look_at(std::size_t machine) {
 // run's own.
 void Checkers::check_state(std::size_t machine, Snapshot const& shown, Hash const& state) {
   bool const makes_it = shown.round.phase == "applying" ||
-                        (options_.mix == MixPattern::pair && shown.round.phase == "finished");
+                        (options_.mixing.has(MixPattern::pair) && shown.round.phase == "finished");
   bool const initial = shown.run && state == shown.run->initial_state;
   if (makes_it || initial) made_.insert(state);
   if (!made_.contains(state))
@@ -86,7 +86,7 @@ void Checkers::check_state(std::size_t machine, Snapshot const& shown, Hash cons
 
 void Checkers::end() {
   for (std::size_t machine = 0; machine < options_.peers; ++machine) check_ledger(machine);
-  if (options_.mix == MixPattern::pair) check_pairs();
+  if (options_.mixing.joint) check_pairs();
 }
 
 void Checkers::check_ledger(std::size_t machine) {
@@ -96,7 +96,7 @@ void Checkers::check_ledger(std::size_t machine) {
   for (auto const& entry : *ledger) {
     auto const where = fmt::format("ledger of peer {}, round {}", machine, entry->round);
     check_entry(where, *entry);
-    if (options_.mix == MixPattern::global && options_.witness && whole(*entry, options_.shards))
+    if (options_.mixing.one_state() && options_.witness && whole(*entry, options_.shards))
       replayed(where, replay_global(swarm_, machine, *entry));
     machines_[entry.signer()] = machine;
     entries_[machine][entry->round] = *entry;  // the newest counts: of a round done again
@@ -109,7 +109,7 @@ void Checkers::check_entry(std::string const& where, LedgerEntry const& entry) {
   for (auto const& input : entry.inputs) tokens += static_cast<double>(input.tokens);
   for (auto const& input : entry.inputs) {
     weights += input.weight;
-    double const wanted = options_.mix == MixPattern::global
+    double const wanted = options_.mixing.one_state()
                               ? static_cast<double>(input.tokens) / tokens
                               : 1.0 / static_cast<double>(entry.inputs.size());
     if (std::abs(input.weight - wanted) > 1e-9)
@@ -119,7 +119,7 @@ void Checkers::check_entry(std::string const& where, LedgerEntry const& entry) {
   }
   if (!entry.inputs.empty() && std::abs(weights - 1) > 1e-9)
     blame(where + ": weights do not sum to one");
-  if (options_.mix == MixPattern::global) check_merge(where, entry);
+  if (options_.mixing.one_state()) check_merge(where, entry);
 }
 
 // Who went from one state to one other mixed the same inputs; who mixed the same whole inputs into

@@ -95,7 +95,7 @@ class Run {
 
   bool beyond(std::uint64_t round) {
     std::set<Hash> states;
-    bool mixed = options_.mix == MixPattern::none;
+    bool mixed = options_.mixing.nothing();
     for (auto const& [machine, ending] : swarm_.endings) {
       auto& node = swarm_.node(machine);
       auto const shown = node.snapshot();
@@ -103,9 +103,9 @@ class Run {
       for (auto const& [topic, peers] : shown.network.mesh)
         if (peers == 0) return false;
       states.insert(node.state_hash());
-      mixed |= shown.round.mix.state == "done" && shown.round.mix.participants.size() > 1;
+      mixed |= shown.round.mix2.state == "done" && shown.round.mix2.participants.size() > 1;
     }
-    return mixed && (options_.mix != MixPattern::global || states.size() == 1);
+    return mixed && (!options_.mixing.one_state() || states.size() == 1);
   }
 
   void stop() {

@@ -45,10 +45,16 @@ std::vector<std::set<Bent>> draw_hostile(Random& random) {
   return hostile;
 }
 
-MixPattern draw_pattern(Random& random) {
+Mixing draw_mixing(Random& random) {
   auto const drawn = random.below(10);
-  if (drawn < 6) return MixPattern::global;
-  return drawn < 9 ? MixPattern::pair : MixPattern::none;
+  if (drawn < 6) return {};
+  if (drawn < 9) return {.mix1 = MixPattern::pair, .mix2 = MixPattern::pair, .joint = true};
+  return {.mix2 = MixPattern::none};
+}
+
+std::string text_of(Mixing const& mixing) {
+  if (mixing.joint) return "parameters and gradients with one other";
+  return fmt::format("parameters {}, gradients {}", to_string(mixing.mix1), to_string(mixing.mix2));
 }
 
 SwarmOptions draw_swarm(Random& random, std::uint64_t seed) {
@@ -57,7 +63,7 @@ SwarmOptions draw_swarm(Random& random, std::uint64_t seed) {
   swarm.peers = 3 + random.below(3);
   swarm.rounds = exists(random) ? 2 + random.below(6) : 0;
   swarm.inner_steps = static_cast<std::uint32_t>(6 + random.below(8));
-  swarm.mix = draw_pattern(random);
+  swarm.mixing = draw_mixing(random);
   swarm.shards = static_cast<std::uint32_t>(1 + random.below(4));
   swarm.hidden = 4;
   auto const delay = from_seconds(0.001 + 0.1 * random.unit());
@@ -90,7 +96,7 @@ std::string text_of(sim::NodeOptions const& machine, TrainerFaults const& traine
 std::string Scenario::text() const {
   auto text =
       fmt::format("seed {}: {} peers mix {}, {} inner steps, {} shards, {}\n", swarm.seed,
-                  swarm.peers, to_string(swarm.mix), swarm.inner_steps, swarm.shards,
+                  swarm.peers, text_of(swarm.mixing), swarm.inner_steps, swarm.shards,
                   swarm.rounds == 0 ? "no last round" : fmt::format("{} rounds", swarm.rounds));
   for (auto const& [machine, options] : swarm.machines)
     text += fmt::format("  peer {}: {}\n", machine, text_of(options, swarm.trainers.at(machine)));

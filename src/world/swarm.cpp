@@ -41,7 +41,7 @@ RunManifest run_of(SwarmOptions const& options) {
   run.seed = options.seed;
   run.inner_steps = options.inner_steps;
   run.rounds = options.rounds;
-  run.mix = options.mix;
+  run.mixing = options.mixing;
   run.shards = options.shards;
   run.tokenizer = reference_tokenizer;
   run.inner.lr = 0.05F;

@@ -61,7 +61,7 @@ SwarmOptions options_for(std::uint64_t seed, MixPattern mix, std::size_t peers) 
   set_log_level(LogLevel::off);
   SwarmOptions options;
   options.seed = seed;
-  options.mix = mix;
+  options.mixing = {mix, mix, mix == MixPattern::pair, false};
   options.peers = peers;
   options.rounds = 8;
   return options;
@@ -235,7 +235,7 @@ TEST_CASE("what a coordinator has committed it can tell after a crash") {
     ++committed;
     auto store = PairStore::open(world.doors(last.coordinator).storage);
     REQUIRE(store.has_value());
-    CHECK((*store)->decisions()->contains({applied->round, applied.signer()}));
+    CHECK((*store)->decisions()->contains({applied->round, MixLane::joint, applied.signer()}));
   }
   CHECK(committed > 0);
 }

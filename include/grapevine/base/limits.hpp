@@ -198,6 +198,7 @@ inline constexpr std::size_t metric_labels_max = 32;                      // val
 
 // runs
 inline constexpr std::size_t shards_max = 16;
+inline constexpr std::size_t mix_shards_max = 3 * shards_max;  // parameters, momentum, gradients
 inline constexpr std::size_t round_peers_max = 256;
 inline constexpr std::size_t inner_steps_max = 100'000;
 inline constexpr std::size_t pair_decisions_max = 4096;     // remembered commits of pair exchanges

@@ -22,8 +22,10 @@ class Ledger {
     return set_aside_;
   }  // a damaged file, or ""
   [[nodiscard]] Head const& head() const { return head_; }
-  // The entry must name head().hash as its previous.
-  Result<> append(std::uint64_t round, ByteView signed_entry, RoundRecord const& record);
+  // What a round adds: all of it or nothing. The first entry must name head().hash as its previous,
+  // each next one that before it.
+  Result<> append(std::uint64_t round, std::vector<Bytes> const& signed_entries,
+                  RoundRecord const& record);
   Result<std::vector<RoundRecord>> history(std::uint64_t since, std::size_t max);
   // Entries in the order they were made, oldest first.
   Result<std::vector<Bytes>> entries(std::uint64_t first, std::size_t max);

@@ -48,14 +48,16 @@ struct Snapshot {
     std::uint64_t swarm_round = 0;  // the newest any counting peer is in
     std::uint64_t behind = 0;
     std::string phase;  // of the round machine
-    struct Mix {        // of the round that is closing, or closed last
+    struct Mix {        // of the round that is closing, or closed last; "off": the run has none
       std::string state = "idle";
       std::vector<PeerId> participants;
       std::vector<Missing> missing;
       std::uint64_t bytes_in = 0;
       std::uint64_t bytes_out = 0;
       double duration_s = 0;
-    } mix;
+    };
+    Mix mix1;  // of parameters, while training
+    Mix mix2;  // of outer gradients, after it
     struct Last {
       double duration_s = 0;
       double compute_s = 0;

@@ -31,6 +31,14 @@ namespace grapevine {
 struct ButterflySettings {
   Hash run;
   PeerId self;
+  MixLane lane = MixLane::gradients;
+  // Everyone is to come to one state: only what was made from ours counts, and an average counts
+  // even where this peer is not among its inputs. Else every peer has a state of its own, and who
+  // is not among the inputs of an average stays outside.
+  bool one_state = true;
+  // The mixing goes on while everybody trains, from the beginning of the round: those who are still
+  // in the round before are waited for too.
+  bool overlapped = false;
   std::uint32_t shards = 1;
   std::uint64_t payload_bytes = 0;  // of one peer's shards together, for the transfer estimate
   Duration wait_min{};              // manifest.deadline_s_min
@@ -68,6 +76,7 @@ struct Fetched {
   std::string failure;  // empty: it is here, of the right size, and finite
 };
 struct Averaged {
+  MixLane lane = MixLane::gradients;
   std::uint64_t round = 0;
   std::uint32_t shard = 0;
   BlobRef result;
@@ -99,6 +108,7 @@ struct Fetch {
   Instant deadline{};
 };
 struct Average {
+  MixLane lane = MixLane::gradients;
   std::uint64_t round = 0;
   std::uint32_t shard = 0;
   std::vector<ShardResult::Input> inputs;  // in canonical order; their blobs are here
@@ -114,8 +124,9 @@ struct Closed {
     PeerId peer;
     std::string reason;
   };
+  MixLane lane = MixLane::gradients;
   std::uint64_t round = 0;
-  std::vector<std::optional<BlobRef>> results;  // one a shard; absent: nothing usable came
+  std::vector<std::optional<BlobRef>> results;  // one a shard; absent: nothing usable for us came
   std::vector<Input> inputs;                    // of any of the results
   std::vector<Missing> missing;
 };
@@ -198,6 +209,7 @@ class Butterfly {
   [[nodiscard]] Book const& book() const { return books_.at(version_.round); }
   [[nodiscard]] std::vector<PeerId> expected() const;  // others that count here and now
   [[nodiscard]] Contribution const* contribution_of(PeerId const& peer) const;  // from our state
+  [[nodiscard]] bool comes_from_here(Contribution const& contribution) const;
   [[nodiscard]] bool usable(Candidate const& candidate, std::uint32_t index) const;
   [[nodiscard]] Candidate const* best(std::uint32_t index) const;
   [[nodiscard]] Candidate const* best_here(std::uint32_t index) const;
@@ -210,6 +222,7 @@ class Butterfly {
   [[nodiscard]] Arrival arrival(BlobRef const& blob) const;
   [[nodiscard]] Instant overdue_at() const;
   [[nodiscard]] Duration transfer() const;
+  [[nodiscard]] bool some_come_later() const;
   [[nodiscard]] std::string why_missing(PeerId const& peer) const;
 
   ButterflySettings settings_;

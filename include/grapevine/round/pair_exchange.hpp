@@ -1,7 +1,7 @@
 // PairExchange: which two peers exchange in a round, and that both apply what they exchanged or
 // neither does. Matching without a global view (Hoepman's locally heaviest edge): an edge weighs
-// SHA-256(run, round, lower id, higher id); each peer offers to its heaviest candidate, and two
-// that have offered to each other are matched. Pure: events and instants in, actions out; the
+// SHA-256(run, round, lane, lower id, higher id); each peer offers to its heaviest candidate, and
+// two that have offered to each other are matched. Pure: events and instants in, actions out; the
 // SwarmView is read, never changed.
 //
 //          Ready            two offers           Pulled          commit, or for good: abort
@@ -31,14 +31,19 @@ namespace grapevine {
 struct PairSettings {
   Hash run;
   PeerId self;
-  std::uint64_t model_bytes = 0;  // of one fp32 copy, for the transfer estimate
-  Duration wait_min{};            // manifest.deadline_s_min
-  Duration wait_max{};            // manifest.deadline_s_max
+  MixLane lane = MixLane::joint;
+  // The exchange goes on while everybody trains, from the beginning of the round: nobody has to
+  // finish first, and those who are still in the round before are waited for too.
+  bool overlapped = false;
+  std::uint64_t payload_bytes = 0;  // of one side, for the transfer estimate
+  Duration wait_min{};              // manifest.deadline_s_min
+  Duration wait_max{};              // manifest.deadline_s_max
 };
 
 // An exchange as one of its two sides names it.
 struct PairKey {
   std::uint64_t round = 0;
+  MixLane lane = MixLane::joint;
   PeerId partner;
   auto operator<=>(PairKey const&) const = default;
 };
@@ -52,8 +57,8 @@ struct PairMemory {
 enum class PairPhase : std::uint8_t { idle, proposing, pulling, prepared, deciding, closed };
 
 namespace pair_event {
-// A round begins. `replaced`: from a state that is another peer's, so that what was in doubt about
-// the state before it matters no more.
+// A round begins. `replaced`: from a state that is another peer's, so that what was under way or in
+// doubt about the state before it matters no more.
 struct Began {
   std::uint64_t round = 0;
   bool replaced = false;
@@ -112,6 +117,7 @@ struct Closed {
     std::string reason;
   };
   std::uint64_t round = 0;
+  MixLane lane = MixLane::joint;
   std::optional<PeerId> partner;  // both apply; else the round is closed alone
   std::optional<PeerId> doubt;    // alone, but this partner may have committed: keep what it takes
   std::vector<Missing> missing;
@@ -136,8 +142,8 @@ class PairExchange {
 
   [[nodiscard]] PairPhase phase() const { return phase_; }
   [[nodiscard]] std::optional<PeerId> const& partner() const { return partner_; }
-  [[nodiscard]] static Hash edge(Hash const& run, std::uint64_t round, PeerId const& a,
-                                 PeerId const& b);
+  [[nodiscard]] static Hash edge(Hash const& run, std::uint64_t round, MixLane lane,
+                                 PeerId const& a, PeerId const& b);
 
  private:
   // What is known of a peer in this round.
@@ -183,7 +189,10 @@ class PairExchange {
   [[nodiscard]] Instant latest_match() const;
   [[nodiscard]] Duration transfer() const;
   [[nodiscard]] bool coordinates(PeerId const& peer) const { return settings_.self < peer; }
-  [[nodiscard]] PairKey key() const { return {round_, *partner_}; }
+  [[nodiscard]] PairKey key(std::uint64_t round, PeerId const& partner) const {
+    return {round, settings_.lane, partner};
+  }
+  [[nodiscard]] PairKey key() const { return key(round_, *partner_); }
 
   PairSettings settings_;
   SwarmView const& view_;

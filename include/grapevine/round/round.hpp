@@ -14,10 +14,12 @@
 // missing peer is a reason in `Apply::missing`, never a stop; nothing that was trained is thrown
 // away (a late peer keeps its progress and contributes it a round later).
 //
-// That is MixPattern::global. With `pair` a peer exchanges with one other
-// (round/pair_exchange.hpp): Prepared asks for it (Pair), collecting ends with PairClosed; with
-// `none` it takes its own step. In both every peer has a state of its own, so nobody heals and
-// nobody is provisional.
+// That is DiLoCo: one state for all, and the mean of everybody's outer gradients. With any other
+// pair of mixings (Factored Gossip DiLoCo, arXiv 2606.22768) every peer has a state of its own, so
+// nobody heals and nobody is provisional. Mix1, of parameters, begins with the round and is
+// overlapped with the inner steps; Mix2, of outer gradients, follows them. Each is a butterfly or
+// an exchange with one other (round/pair_exchange.hpp; Pair asks for it, PairClosed ends it), or
+// nothing; the round ends when both have.
 #pragma once
 
 #include "grapevine/round/butterfly.hpp"
@@ -34,7 +36,7 @@ namespace grapevine {
 struct RoundSettings {
   Hash run;
   PeerId self;
-  MixPattern mix = MixPattern::global;
+  Mixing mixing;  // with mix1_momentum Mix1 has twice as many shards
   std::uint32_t shards = 1;
   std::uint32_t inner_steps = 1;
   std::uint64_t rounds = 0;       // finish before this round; 0: limits::rounds_max
@@ -86,6 +88,7 @@ struct Prepared {
 // Answers Pair.
 struct PairClosed {
   pair_action::Closed how;
+  std::uint64_t tokens = 0;  // of ours
   std::uint64_t partner_tokens = 0;
   float partner_norm = 0;  // L2 norm of its outer gradient
 };
@@ -121,32 +124,40 @@ using butterfly_action::Publish;
 struct StartInner {
   std::uint64_t first_step = 0;
   std::uint32_t steps = 0;
+  bool again = false;  // the same round once more: what was mixed of it is as it was
 };
 struct StopInner {};
-// Hash and serve the outer gradient.
+// Hash and serve what this peer brings to a mixing: its parameters or its outer gradient.
 struct Prepare {
+  MixLane lane = MixLane::gradients;
   std::uint64_t round = 0;
   Hash base;
 };
 // Find a partner for what was prepared, and exchange.
 struct Pair {
+  MixLane lane = MixLane::joint;
   Contribution mine;
   Duration inner_took{};
 };
-struct Apply {
-  struct PairMix {
-    std::optional<PeerId> partner;  // absent: the own outer gradient alone
-    std::optional<PeerId> doubt;    // alone, but this one's share may have to be added later
-  };
+// What came of a mixing.
+struct Mixed {
   using Input = butterfly_action::Closed::Input;
   using Missing = butterfly_action::Closed::Missing;
-  std::uint64_t round = 0;
-  std::vector<std::optional<BlobRef>> results;  // one a shard; absent: the shard does not move
+  MixLane lane = MixLane::gradients;
+  MixPattern pattern = MixPattern::none;
+  // With global: one a shard. Absent: with one state the shard does not move, else this peer goes
+  // on with its own.
+  std::vector<std::optional<BlobRef>> results;
+  std::optional<PeerId> partner;  // with pair; absent: this peer goes on with its own
+  std::optional<PeerId> doubt;    // the same, but this one's share may have to be added later
   std::vector<Input> inputs;
   std::vector<Missing> missing;
-  // With MixPattern::pair and none. `results` are then this peer's own gradients, or absent when it
-  // sits the round out.
-  std::optional<PairMix> pair;
+  Instant closed{};
+};
+struct Apply {
+  std::uint64_t round = 0;
+  std::vector<BlobRef> own;  // this peer's outer gradient; empty: it sits the round out
+  std::vector<Mixed> mixed;
   // Nothing that this peer trained is in the results: it goes on from the new state with what it
   // has learned since on top, and contributes that a round later.
   bool keep_progress = false;
@@ -184,8 +195,12 @@ class Round {
   // A pull may end when the machine has long moved on: only this state may still be made ours.
   [[nodiscard]] bool awaits(Version const& version) const { return awaited_ == version; }
   // While collecting: who is in so far, and until when the rest is waited for.
-  [[nodiscard]] std::vector<PeerId> contributors() const { return butterfly_.contributors(); }
-  [[nodiscard]] Instant collect_until() const { return butterfly_.collect_until(); }
+  [[nodiscard]] std::vector<PeerId> contributors() const { return gradients_.contributors(); }
+  [[nodiscard]] Instant collect_until() const { return gradients_.collect_until(); }
+  // Others still need what this peer has announced of this round.
+  [[nodiscard]] bool waits_for_others() const {
+    return phase_ == RoundPhase::collecting || parameters_.collecting();
+  }
 
  private:
   void handle(round_event::Start const& event);
@@ -208,7 +223,7 @@ class Round {
   void go_on_together();
   void go_on_apart();
   void begin_round();
-  void start_inner();
+  void start_inner(bool again);
   void look_around();  // is the swarm ahead, or of another mind?
   void heal();         // pull what most others of this round agree on, if it is not ours
   [[nodiscard]] bool of_one_mind() const;
@@ -221,17 +236,26 @@ class Round {
   [[nodiscard]] std::optional<Version> leaders() const;  // whom to follow, if the swarm is ahead
 
   void keep_up();
-  void exchange(Contribution const& mine);
-  void apply_apart(round_event::PairClosed const& closed);
+  void share_parameters();
+  void exchange(MixLane lane, Contribution const& mine);
+  void sit_out();
+  void apply_if_mixed();
+  [[nodiscard]] MixLane last_lane() const;  // the one after the inner steps
+  [[nodiscard]] std::uint32_t shards_of(MixLane lane) const;
+  [[nodiscard]] Duration inner_estimate() const;
+  [[nodiscard]] ButterflySettings butterfly_settings(MixLane lane) const;
 
   void start_collecting();
-  void mix(ButterflyEvent const& event);
+  void mix(Butterfly& lane, ButterflyEvent const& event);
+  void mix_both(ButterflyEvent const& event);
   void perform(butterfly_action::Closed const& closed);
+  void apply_together(round_action::Mixed mixed);
 
-  [[nodiscard]] bool together() const { return settings_.mix == MixPattern::global; }
+  [[nodiscard]] bool together() const { return settings_.mixing.one_state(); }
   RoundSettings settings_;
   SwarmView view_;
-  Butterfly butterfly_;
+  Butterfly parameters_;  // Mix1
+  Butterfly gradients_;   // Mix2
   RoundPhase phase_ = RoundPhase::idle;
   Version version_;
   bool provisional_ = false;
@@ -243,7 +267,8 @@ class Round {
   std::uint32_t syncs_failed_ = 0;    // in a row
   std::uint64_t follow_from_ = 0;     // before this round of ours nobody ahead is believed
   std::uint64_t follow_pause_ = 1;    // rounds
-  std::optional<Contribution> mine_;  // of this round
+  std::optional<Contribution> mine_;  // of this round, after the inner steps
+  std::map<MixLane, round_action::Mixed> mixed_;  // what is done of it
   std::uint32_t inner_target_ = 0;
   Duration inner_took_{};
   Instant inner_ended_{};

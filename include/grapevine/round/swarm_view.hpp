@@ -52,6 +52,8 @@ class SwarmView {
   [[nodiscard]] PeerView const* find(PeerId const& peer) const;
   // The peers that train from `version` and count.
   [[nodiscard]] std::vector<PeerId> members(Version const& version) const;
+  // The peers that are in `round`, whatever their state, and count.
+  [[nodiscard]] std::vector<PeerId> members_of_round(std::uint64_t round) const;
   // The peers that can serve the state of `version` (they are at it, counting or not).
   [[nodiscard]] std::vector<PeerId> holders(Version const& version) const;
   // Where the others are. Of the counting peers beyond `round`, if at least half of all counting

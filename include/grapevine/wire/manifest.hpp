@@ -52,7 +52,7 @@ struct RunManifest {
   std::string tokenizer = "bytes";
   std::uint32_t inner_steps = 100;  // H
   std::uint64_t rounds = 0;         // 0: until stopped
-  MixPattern mix = MixPattern::global;
+  Mixing mixing;
   std::uint32_t shards = 8;  // parts of the parameter vector, each with a reducer
   InnerOptimizer inner;
   OuterOptimizer outer;

@@ -49,12 +49,15 @@ struct Beacon {
 };
 
 // Topic grapevine/RUN/announce.
-// "I trained round `round` from the state `base`; here is my outer gradient, one blob a shard."
+// "In round `round`, which I began with the state `base`, here is what I bring to the mix": in the
+// lane of gradients my outer gradient, in that of parameters the parameters of `base`, then its
+// momentum where the run mixes that too.
 struct Contribution {
   Hash run;
   std::uint64_t round = 0;
-  Hash base;                 // state hash at the start of the round
-  std::uint64_t tokens = 0;  // its weight
+  MixLane lane = MixLane::gradients;  // or parameters
+  Hash base;                          // state hash at the start of the round
+  std::uint64_t tokens = 0;           // its weight; 1 in the lane of parameters
   std::uint32_t steps = 0;
   float loss = 0;
   float norm = 0;               // L2 norm of the whole outer gradient
@@ -72,6 +75,7 @@ struct ShardResult {
   };
   Hash run;
   std::uint64_t round = 0;
+  MixLane lane = MixLane::gradients;
   Hash base;
   std::uint32_t shard = 0;
   std::vector<Input> inputs;  // strictly increasing by peer
@@ -126,29 +130,21 @@ struct ChunkResponse {
 struct MixOffer {
   Hash run;
   std::uint64_t round = 0;
+  MixLane lane = MixLane::joint;
   PeerId to;
   std::uint64_t tokens = 0;
-  std::vector<BlobRef> parameters;  // z, one a shard
-  std::vector<BlobRef> gradients;   // outer gradient, one a shard
+  // One a shard, as the lane says: z (with v behind it where the run mixes that too), then the
+  // outer gradient.
+  std::vector<BlobRef> shards;
   bool operator==(MixOffer const&) const = default;
 };
-enum class MixVerdict : std::uint8_t {
-  accept,
-  busy,
-  other_round,
-  refused,
-  prepared,
-  commit,
-  abort
-};
+enum class MixVerdict : std::uint8_t { busy, other_round, refused, prepared, commit, abort };
 struct MixAnswer {
   Hash run;
   std::uint64_t round = 0;
+  MixLane lane = MixLane::joint;
   PeerId to;
   MixVerdict verdict = MixVerdict::refused;
-  std::uint64_t tokens = 0;
-  std::vector<BlobRef> parameters;  // with accept: the other side's
-  std::vector<BlobRef> gradients;
   bool operator==(MixAnswer const&) const = default;
 };
 [[nodiscard]] Bytes sign_mix_offer(MixOffer const& offer, Identity const& signer);
@@ -156,7 +152,7 @@ struct MixAnswer {
 [[nodiscard]] Bytes sign_mix_answer(MixAnswer const& answer, Identity const& signer);
 [[nodiscard]] Result<Verified<MixAnswer>> verify_mix_answer(ByteView bytes, Hash const& run);
 
-// One line of the ledger: what this peer merged in a round. A chain by `previous`.
+// One line of the ledger: what this peer merged in a round, in one lane. A chain by `previous`.
 struct LedgerEntry {
   struct Input {
     PeerId peer;
@@ -174,6 +170,7 @@ struct LedgerEntry {
   };
   Hash run;
   std::uint64_t round = 0;
+  MixLane lane = MixLane::gradients;
   MixPattern mix = MixPattern::global;
   Hash before;  // state hashes
   Hash after;

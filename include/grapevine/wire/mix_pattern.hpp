@@ -1,4 +1,5 @@
-// MixPattern: how the peers of a run exchange what they learned.
+// How the peers of a run exchange what they learned. A round has two mixings (arXiv 2606.22768):
+// Mix1, of parameters, overlapped with the inner steps, and Mix2, of outer gradients, which blocks.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +9,36 @@ namespace grapevine {
 
 enum class MixPattern : std::uint8_t {
   none,    // everyone alone
-  pair,    // two peers, both or neither, equal weights
-  global,  // everyone, a reducer for each shard, weighted by tokens
+  pair,    // two peers, both or neither
+  global,  // everyone, a reducer for each shard
 };
 [[nodiscard]] std::string_view to_string(MixPattern pattern);
+
+enum class MixLane : std::uint8_t {
+  gradients,   // Mix2; weighted by tokens
+  parameters,  // Mix1; equal weights, so that the swarm's mean never moves
+  joint,       // both in one exchange with the same partner, after the inner steps; equal weights
+};
+[[nodiscard]] std::string_view to_string(MixLane lane);
+
+// What a run mixes. DiLoCo is the default; LocalM1 is {pair, none}, GlobalM1LocalM2 {global, pair}.
+struct Mixing {
+  MixPattern mix1 = MixPattern::none;    // of parameters, during the inner steps
+  MixPattern mix2 = MixPattern::global;  // of outer gradients, after them
+  bool joint = false;                    // pair and pair: one exchange with the same partner
+  bool mix1_momentum = false;            // Mix1 takes the outer momentum along
+
+  // Everyone has the same state: the outer gradients of all are mixed, and nothing else.
+  [[nodiscard]] bool one_state() const {
+    return mix1 == MixPattern::none && mix2 == MixPattern::global;
+  }
+  [[nodiscard]] bool nothing() const {
+    return mix1 == MixPattern::none && mix2 == MixPattern::none;
+  }
+  [[nodiscard]] bool has(MixPattern pattern) const { return mix1 == pattern || mix2 == pattern; }
+  // Of a lane: none where the run has no such lane.
+  [[nodiscard]] MixPattern pattern_of(MixLane lane) const;
+  bool operator==(Mixing const&) const = default;
+};
 
 }  // namespace grapevine

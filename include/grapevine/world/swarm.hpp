@@ -21,7 +21,7 @@ struct SwarmOptions {
   std::size_t peers = 8;
   std::uint64_t rounds = 10;  // 0: until stopped
   std::uint32_t inner_steps = 20;
-  MixPattern mix = MixPattern::global;
+  Mixing mixing;
   std::uint32_t shards = 8;
   std::uint32_t hidden = 16;
   sim::LinkRules link{sim::rules::delay(10ms), sim::rules::jitter(20ms)};

@@ -1,5 +1,5 @@
 // Gradients of peers that are finite, and so large that what is made of them would not be.
-#include "node/pair_state_detail.hpp"
+#include "node/mixed_state_detail.hpp"
 
 #include <doctest/doctest.h>
 
@@ -35,12 +35,13 @@ TEST_CASE("an average that would make the state infinite moves nothing") {
 
 TEST_CASE("a gradient whose norm no message can carry is refused, ours and a partner's") {
   std::vector<float> const zeros(4), large(4, largest), halves(4, largest / 2);
-  PairSide side{{blob_of(zeros)}, {blob_of(large)}};
-  auto const refused = check_side(side, 4);
+  auto const check = [](Blob const& gradient) {
+    return check_side(MixLane::gradients, {gradient}, 1, 4);
+  };
+  auto const refused = check(blob_of(large));
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().errc() == Errc::not_finite);
-  side.gradients = {blob_of(halves)};
-  CHECK(check_side(side, 4).value() == doctest::Approx(largest));
+  CHECK(check(blob_of(halves)).value() == doctest::Approx(largest));
 
   auto const ours = outer_gradient(large, zeros, 1);
   REQUIRE_FALSE(ours.has_value());

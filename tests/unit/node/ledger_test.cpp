@@ -26,7 +26,7 @@ Result<> append(Ledger& ledger, std::uint64_t round) {
   if (round % 2 == 0) figures.eval_loss = 0.5F;
   figures.participants = 3;
   figures.bytes_out = 1ULL << 40;
-  return ledger.append(round, sign_ledger_entry(entry, key_a), figures);
+  return ledger.append(round, {sign_ledger_entry(entry, key_a)}, figures);
 }
 
 // Every entry names the hash of the one before it; returns their rounds.

@@ -10,7 +10,7 @@ using grapevine::test::OneDisk;
 
 namespace {
 
-PairKey const exchange{7, peer_b};
+PairKey const exchange{7, MixLane::joint, peer_b};
 StateCorrection const owed{{1.5F, -2.0F, 0.25F}, {0.5F, 0.0F, -1.0F}};
 
 std::unique_ptr<PairStore> open(Storage& storage) {
@@ -41,14 +41,16 @@ TEST_CASE("a decision that was told is there after a crash, and none is there by
   bool cut_before = false;
   bool cut_after = false;
   cut_at_every_step(
-      [](Storage& storage) { REQUIRE(open(storage)->decide({6, peer_b}).has_value()); },
+      [](Storage& storage) {
+        REQUIRE(open(storage)->decide({6, MixLane::joint, peer_b}).has_value());
+      },
       [](Storage& storage) {
         auto store = PairStore::open(storage);
         return store.has_value() && (*store)->decide(exchange).has_value();
       },
       [&](Storage& storage, bool told) {
         auto const left = open(storage)->decisions().value();
-        CHECK(left.contains({6, peer_b}));
+        CHECK(left.contains({6, MixLane::joint, peer_b}));
         if (told) CHECK(left.contains(exchange));
         CHECK(left.size() == (left.contains(exchange) ? 2U : 1U));
         (left.contains(exchange) ? cut_after : cut_before) = true;
@@ -60,14 +62,14 @@ TEST_CASE("a decision that was told is there after a crash, and none is there by
 TEST_CASE("the oldest decisions are forgotten, after as many rounds as the limit says") {
   OneDisk disk;
   auto const store = open(disk.storage());
-  REQUIRE(store->decide({1, peer_a}).has_value());
-  REQUIRE(store->decide({1, peer_a}).has_value());  // again is as once
-  REQUIRE(store->decide({1 + limits::pair_decisions_max, peer_b}).has_value());
+  REQUIRE(store->decide({1, MixLane::joint, peer_a}).has_value());
+  REQUIRE(store->decide({1, MixLane::joint, peer_a}).has_value());  // again is as once
+  REQUIRE(store->decide({1 + limits::pair_decisions_max, MixLane::joint, peer_b}).has_value());
   CHECK(store->decisions().value().size() == 2);
-  REQUIRE(store->decide({2 + limits::pair_decisions_max, peer_b}).has_value());
+  REQUIRE(store->decide({2 + limits::pair_decisions_max, MixLane::joint, peer_b}).has_value());
   auto const left = store->decisions().value();
   CHECK(left.size() == 2);
-  CHECK_FALSE(left.contains({1, peer_a}));
+  CHECK_FALSE(left.contains({1, MixLane::joint, peer_a}));
 }
 
 TEST_CASE("a doubt and what it may owe outlive a crash, until they are forgotten") {
@@ -127,7 +129,7 @@ TEST_CASE("a correction that is not what was kept is refused") {
   OneDisk disk;
   auto const store = open(disk.storage());
   REQUIRE(store->keep_doubt(exchange, owed).has_value());
-  auto const path = "pair/7-" + peer_b.text();
+  auto const path = "pair/7-joint-" + peer_b.text();
   REQUIRE(disk.storage().write_atomic(path, Bytes(24)).has_value());
   CHECK(store->correction(exchange, owed.parameters.size()).error().errc() == Errc::hash_mismatch);
   REQUIRE(disk.storage().write_atomic(path, Bytes(25)).has_value());

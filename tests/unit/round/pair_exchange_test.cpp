@@ -31,7 +31,7 @@ struct Alone {
     (void)on(pair_event::Ready{offer});
     (void)on(pair_event::OfferSeen{partner, offer});
     REQUIRE(machine.phase() == PairPhase::pulling);
-    (void)on(pair_event::Pulled{{round, partner}, ""});
+    (void)on(pair_event::Pulled{{round, MixLane::joint, partner}, ""});
   }
   static PairSettings settings_of(PeerId const& self) {
     PairSettings settings;
@@ -80,19 +80,39 @@ TEST_CASE("with full views everybody finds a partner, but for one of an odd numb
   }
 }
 
+// The exchange of parameters begins while the beacons that tell of the new round are still on their
+// way: two that met too early may have given each other up. Before the first beacon nobody knows
+// of anybody, while all still have the same parameters.
+TEST_CASE("overlapped with the inner steps nearly everybody finds a partner") {
+  std::size_t matched = 0, possible = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    std::size_t const count = 2 + seed % 9;
+    PairWorld world(count, seed, 8, false);
+    world.start_all();
+    REQUIRE(world.run(1h, [&] { return world.at_rest(); }));
+    for (std::uint64_t round = 1; round < 8; ++round) matched += world.matched_in(round);
+    possible += 7 * (count / 2 * 2);
+    CHECK(world.one_sided() == 0);
+    CHECK(world.sum_error() < 1e-12);
+  }
+  MESSAGE("matched " << matched << " of " << possible);
+  CHECK(matched * 100 >= possible * 99);
+}
+
 TEST_CASE("partners change from round to round") {
   PairWorld world(6, 4, 20);
   world.start_all();
   REQUIRE(world.run(1h, [&] { return world.at_rest(); }));
   std::set<PeerId> partners;
   for (auto const& [round, apply] : world[0].applied)
-    if (apply.pair->partner) partners.insert(*apply.pair->partner);
+    if (apply.mixed[0].partner) partners.insert(*apply.mixed[0].partner);
   CHECK(partners.size() == 5);
 }
 
 TEST_CASE("with stale views and failures at least nine of ten still exchange") {
   std::size_t matched = 0, possible = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     CAPTURE(seed);
     std::size_t const count = 6 + seed % 7;
     PairWorld world(count, seed, 12);
@@ -122,9 +142,9 @@ TEST_CASE("with stale views and failures at least nine of ten still exchange") {
 
 TEST_CASE("whatever is lost or comes out of order, nothing is one-sided and the sum stays") {
   std::size_t exchanges = 0, compared = 0;
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
-    PairWorld world(2 + seed % 6, seed, 6);
+    PairWorld world(2 + seed % 6, seed, 6, seed % 2 == 0);
     world.reorders = true;
     world.latency_max = 800ms;
     world.message_loss = 0.15;
@@ -148,7 +168,7 @@ TEST_CASE("peers that die leave nobody waiting and nothing one-sided among the l
   CHECK(rc::check("random deaths", [] {
     auto const seed = *rc::gen::arbitrary<std::uint64_t>();
     auto const count = *rc::gen::inRange<std::size_t>(2, 9);
-    PairWorld world(count, seed, 8);
+    PairWorld world(count, seed, 8, seed % 2 == 0);
     world.start_all();
     for (int n = 0; n < 2; ++n) {
       auto const victim = world.random().below(count);
@@ -167,7 +187,7 @@ TEST_CASE("a lost commit is learnt later, and the sum is what it would have been
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       CAPTURE(restarts);
       CAPTURE(seed);
-      PairWorld world(2 + seed % 5, seed, 12);
+      PairWorld world(2 + seed % 5, seed, 12, seed % 2 == 0);
       // Rounds as long as a doubt lasts, so that nobody falls far behind and takes another's state.
       for (std::size_t i = 0; i < world.size(); ++i) world[i].step_time = 300ms;
       // The first round's commits are never heard, for as long as half of the run.
@@ -201,8 +221,8 @@ TEST_CASE("who announces and does not serve is named, and the other goes on") {
   REQUIRE(world.run(1h, [&] { return world.at_rest(); }));
   CHECK(world.exchanges() == 0);
   for (auto const& [round, apply] : world[0].applied) {
-    REQUIRE(apply.missing.size() == 1);
-    CHECK(apply.missing[0].peer == world.id(1));
+    REQUIRE(apply.mixed[0].missing.size() == 1);
+    CHECK(apply.mixed[0].missing[0].peer == world.id(1));
   }
 }
 
@@ -212,13 +232,13 @@ TEST_CASE("a peer that fell behind is in step again after a round") {
   world.later(5s, [&] { world[2].step_time = 300ms; });
   world.later(20s, [&] { world[2].step_time = 50ms; });
   REQUIRE(world.run(1h, [&] { return world.at_rest(); }));
-  CHECK(world[2].applied.rbegin()->second.inputs.size() == 2);
+  CHECK(world[2].applied.rbegin()->second.mixed[0].inputs.size() == 2);
   CHECK(world.matched_in(29) == 4);
 }
 
 TEST_CASE("without mixing everybody is alone and says nothing") {
   RoundSettings settings;
-  settings.mix = MixPattern::none;
+  settings.mixing.mix1 = settings.mixing.mix2 = MixPattern::none;
   settings.self = test::peer_number(1);
   settings.rounds = 2;
   settings.wait_max = 10s;
@@ -240,15 +260,17 @@ TEST_CASE("without mixing everybody is alone and says nothing") {
   actions = round.on(round_event::Prepared{mine}, now + 5s);
   auto const* const apply = std::get_if<round_action::Apply>(&actions.back());
   REQUIRE(apply != nullptr);
-  CHECK(apply->results == std::vector<std::optional<BlobRef>>{mine.shards[0]});
-  REQUIRE(apply->inputs.size() == 1);
-  CHECK(apply->inputs[0].tokens == 7);
-  CHECK(apply->missing.empty());
+  CHECK(apply->own == mine.shards);
+  REQUIRE(apply->mixed.size() == 1);
+  REQUIRE(apply->mixed[0].inputs.size() == 1);
+  CHECK(apply->mixed[0].inputs[0].tokens == 7);
+  CHECK(apply->mixed[0].missing.empty());
 }
 
 TEST_CASE("a trainer that fails sits the round out") {
   RoundSettings settings;
-  settings.mix = MixPattern::pair;
+  settings.mixing.mix1 = settings.mixing.mix2 = MixPattern::pair;
+  settings.mixing.joint = true;
   settings.self = test::peer_number(1);
   settings.shards = 2;
   settings.wait_max = 10s;
@@ -258,9 +280,11 @@ TEST_CASE("a trainer that fails sits the round out") {
   auto const actions = round.on(round_event::InnerFailed{}, Instant{});
   auto const* const apply = std::get_if<round_action::Apply>(&actions.back());
   REQUIRE(apply != nullptr);
-  CHECK(apply->results == std::vector<std::optional<BlobRef>>(2));
-  CHECK_FALSE(apply->pair->partner.has_value());
-  CHECK(apply->inputs.empty());
+  CHECK(apply->own.empty());
+  REQUIRE(apply->mixed.size() == 1);
+  CHECK(apply->mixed[0].lane == MixLane::joint);
+  CHECK_FALSE(apply->mixed[0].partner.has_value());
+  CHECK(apply->mixed[0].inputs.empty());
 }
 
 TEST_CASE("doubts are kept up to their limit; one more settles the oldest as given up") {
@@ -269,7 +293,7 @@ TEST_CASE("doubts are kept up to their limit; one more settles the oldest as giv
     CAPTURE(known);
     PairMemory memory;
     auto const partner = test::peer_number(1);
-    for (std::size_t i = 0; i < known; ++i) memory.doubts.insert({i, partner});
+    for (std::size_t i = 0; i < known; ++i) memory.doubts.insert({i, MixLane::joint, partner});
     Alone higher(test::peer_number(2), partner, memory, 100);
     REQUIRE(higher.machine.phase() == PairPhase::prepared);
     higher.now += 1min;
@@ -287,7 +311,7 @@ TEST_CASE("doubts are kept up to their limit; one more settles the oldest as giv
     if (known < limits::pair_doubts_max)
       CHECK(given_up.empty());
     else
-      CHECK(given_up == std::vector<PairKey>{{0, partner}});
+      CHECK(given_up == std::vector<PairKey>{{0, MixLane::joint, partner}});
   }
 }
 
@@ -297,12 +321,12 @@ TEST_CASE("decisions are remembered up to their limit; what is older is answered
     CAPTURE(known);
     PairMemory memory;
     auto const partner = test::peer_number(2);
-    for (std::size_t i = 0; i < known; ++i) memory.committed.insert({i, partner});
+    for (std::size_t i = 0; i < known; ++i) memory.committed.insert({i, MixLane::joint, partner});
     std::uint64_t const round = 2 * limits::pair_decisions_max;
     Alone lower(test::peer_number(1), partner, memory, round);
     auto const decide = lower.hear(MixVerdict::prepared, round);
     REQUIRE(std::holds_alternative<pair_action::Decide>(decide.back()));
-    (void)lower.on(pair_event::Decided{{round, partner}, ""});
+    (void)lower.on(pair_event::Decided{{round, MixLane::joint, partner}, ""});
     auto const said_of = [&](std::uint64_t asked) {
       auto const answer = lower.hear(MixVerdict::prepared, asked);
       REQUIRE(answer.size() == 1);

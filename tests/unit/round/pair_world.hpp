@@ -1,4 +1,5 @@
-// A swarm of Round and PairExchange machines in virtual time, over a network that delays, reorders
+// A swarm of Round and PairExchange machines in virtual time, with one exchange of parameters and
+// gradients together or with one of each, over a network that delays, reorders
 // and loses messages. A model is one number, in double: what the machines decide is done to it, so
 // that the sum over the swarm can be compared with the one of peers that never exchanged anything.
 #pragma once
@@ -28,7 +29,7 @@ class PairWorld : public VirtualTime {
   };
   struct Peer {
     std::unique_ptr<Round> round;
-    std::unique_ptr<PairExchange> pair;
+    std::map<MixLane, std::unique_ptr<PairExchange>> pairs;
     bool alive = true;
     bool finished = false;
     bool serves = true;
@@ -51,9 +52,11 @@ class PairWorld : public VirtualTime {
     double d = 0;
   };
 
-  PairWorld(std::size_t count, std::uint64_t seed, std::uint64_t rounds) : random_(seed) {
+  PairWorld(std::size_t count, std::uint64_t seed, std::uint64_t rounds, bool joint = true)
+      : random_(seed) {
     settings_.run = sha256(as_bytes("run " + std::to_string(seed)));
-    settings_.mix = MixPattern::pair;
+    settings_.mixing.mix1 = settings_.mixing.mix2 = MixPattern::pair;
+    settings_.mixing.joint = joint;
     settings_.shards = 1;
     settings_.inner_steps = 20;
     settings_.rounds = rounds;
@@ -110,7 +113,7 @@ class PairWorld : public VirtualTime {
   [[nodiscard]] std::size_t one_sided() const {
     std::size_t found = 0;
     for (auto const& [pair, sides] : exchanged_) {
-      auto const [round, low, high] = pair;
+      auto const [round, lane, low, high] = pair;
       if (sides.size() == 1 && peers_[low].alive && peers_[high].alive) ++found;
     }
     return found;
@@ -121,13 +124,17 @@ class PairWorld : public VirtualTime {
     return all;
   }
   [[nodiscard]] std::size_t exchanges() const { return exchanged_.size(); }
+  // Of the lane of parameters or joint, and of that of gradients, where there are two: the fewer.
   [[nodiscard]] std::size_t matched_in(std::uint64_t round) const {
-    std::size_t matched = 0;
+    std::map<MixLane, std::size_t> matched;
     for (auto const& peer : peers_) {
       auto const found = peer.applied.find(round);
-      if (found != peer.applied.end() && found->second.inputs.size() == 2) ++matched;
+      if (found == peer.applied.end()) continue;
+      for (auto const& mixed : found->second.mixed) matched[mixed.lane] += mixed.partner ? 1 : 0;
     }
-    return matched;
+    std::size_t fewest = peers_.size();
+    for (auto const& [lane, count] : matched) fewest = std::min(fewest, count);
+    return fewest;
   }
 
   Peer& operator[](std::size_t i) { return peers_[i]; }
@@ -162,19 +169,33 @@ class PairWorld : public VirtualTime {
     auto settings = settings_;
     settings.self = id(i);
     peer.round = std::make_unique<Round>(settings);
-    PairMemory memory;
-    memory.committed = peer.decisions;
-    for (auto const& [key, doubt] : peer.doubts) memory.doubts.insert(key);
-    PairSettings const pair{settings.run, settings.self, settings.model_bytes, settings.wait_min,
-                            settings.wait_max};
-    peer.pair = std::make_unique<PairExchange>(pair, peer.round->view(), memory);
+    for (auto const lane : lanes()) {
+      PairMemory memory;
+      for (auto const& key : peer.decisions)
+        if (key.lane == lane) memory.committed.insert(key);
+      for (auto const& [key, doubt] : peer.doubts)
+        if (key.lane == lane) memory.doubts.insert(key);
+      PairSettings pair;
+      pair.run = settings.run;
+      pair.self = settings.self;
+      pair.lane = lane;
+      pair.overlapped = lane == MixLane::parameters;
+      pair.payload_bytes = settings.model_bytes;
+      pair.wait_min = settings.wait_min;
+      pair.wait_max = settings.wait_max;
+      peer.pairs[lane] = std::make_unique<PairExchange>(pair, peer.round->view(), memory);
+    }
     start_version_[i] = {round, sha256(as_bytes(std::to_string(i)))};
+  }
+  [[nodiscard]] std::vector<MixLane> lanes() const {
+    if (settings_.mixing.joint) return {MixLane::joint};
+    return {MixLane::parameters, MixLane::gradients};
   }
   void begin(std::size_t i) {
     auto const life = peers_[i].life;
     at(now(), [=, this] {
       auto const version = start_version_[i];
-      feed_pair(i, pair_event::Began{version.round});
+      feed_pairs(i, pair_event::Began{version.round});
       feed(i, round_event::Start{version, false});
       tick(i, life);
     });
@@ -191,19 +212,22 @@ class PairWorld : public VirtualTime {
     for (auto const& action : peers_[i].round->on(event, now()))
       std::visit([&](auto const& a) { perform(i, a); }, action);
   }
-  void feed_pair(std::size_t i, PairEvent const& event) {
+  void feed_pairs(std::size_t i, PairEvent const& event) {
+    for (auto const lane : lanes()) feed_pair(i, lane, event);
+  }
+  void feed_pair(std::size_t i, MixLane lane, PairEvent const& event) {
     if (!peers_[i].alive) return;
-    for (auto const& action : peers_[i].pair->on(event, now()))
+    for (auto const& action : peers_[i].pairs.at(lane)->on(event, now()))
       std::visit([&](auto const& a) { perform(i, a); }, action);
   }
   void feed_lost(std::size_t i, std::size_t lost) {
     feed(i, round_event::PeerLost{id(lost)});
-    feed_pair(i, pair_event::PeerLost{id(lost)});
+    feed_pairs(i, pair_event::PeerLost{id(lost)});
   }
   void tick(std::size_t i, std::uint64_t life) {
     if (!peers_[i].alive || peers_[i].life != life) return;
     feed(i, round_event::Tick{});
-    feed_pair(i, pair_event::Tick{});
+    feed_pairs(i, pair_event::Tick{});
     if (++ticks_[i] % 8 == 0) beacon(i);
     later(250ms, [=, this] { tick(i, life); });
   }
@@ -238,12 +262,16 @@ class PairWorld : public VirtualTime {
   void perform(std::size_t i, round_action::StopInner const&) { ++peers_[i].inner_generation; }
   void perform(std::size_t i, round_action::Prepare const& a) {
     auto& peer = peers_[i];
-    peer.d = random_.unit() - 0.3;
-    served_[{i, a.round}] = {peer.model.z, peer.d};
+    bool const gradients = a.lane == MixLane::gradients;
+    if (gradients) peer.d = random_.unit() - 0.3;
+    auto& served = served_[{i, a.round}];
+    served.z = peer.model.z;
+    if (gradients) served.d = peer.d;
     Contribution c;
+    c.lane = a.lane;
     c.round = a.round;
     c.base = a.base;
-    c.tokens = peer.steps;
+    c.tokens = gradients ? peer.steps : 1;
     c.shards.push_back(blob_named("d " + std::to_string(i) + " " + std::to_string(a.round)));
     soon(i, latency(), [=, this] { feed(i, round_event::Prepared{c}); });
   }
@@ -251,10 +279,10 @@ class PairWorld : public VirtualTime {
     MixOffer offer;
     offer.run = settings_.run;
     offer.round = a.mine.round;
+    offer.lane = a.lane;
     offer.tokens = a.mine.tokens;
-    offer.gradients = a.mine.shards;
-    offer.parameters = {blob_named("z " + std::to_string(i) + std::to_string(a.mine.round))};
-    feed_pair(i, pair_event::Ready{offer, a.inner_took, 1e6});
+    offer.shards = a.mine.shards;
+    feed_pair(i, a.lane, pair_event::Ready{offer, a.inner_took, 1e6});
   }
   void perform(std::size_t i, round_action::Apply const& a) {
     // A task of its own, as in the node: it ends later.
@@ -264,17 +292,31 @@ class PairWorld : public VirtualTime {
     auto& peer = peers_[i];
     Outer const before = peer.model;
     peer.alone.step(peer.d);
-    peer.model.step(peer.d);
-    if (auto const other = a.pair->partner ? a.pair->partner : a.pair->doubt) {
-      auto const theirs = served_.at({number(*other), a.round});
-      Outer mixed{(before.z + theirs.z) / 2, before.v};
-      mixed.step((peer.d + theirs.d) / 2);
-      if (a.pair->partner) {
-        exchanged_[pair_of(a.round, i, *other)].insert(i);
-        peer.model = mixed;
-      } else {
-        peer.doubts[{a.round, *other}] = {mixed.z - peer.model.z, mixed.v - peer.model.v, false};
-      }
+    // Both lanes of a pair count alike here, so that the sum over the swarm is kept.
+    auto mixed_with = [&](Served& own, MixLane lane, PeerId const& other) {
+      auto const theirs = served_.at({number(other), a.round});
+      if (lane != MixLane::gradients) own.z = (before.z + theirs.z) / 2;
+      if (lane != MixLane::parameters) own.d = (peer.d + theirs.d) / 2;
+    };
+    auto stepped = [&](Served const& from) {
+      Outer next{from.z, before.v};
+      next.step(from.d);
+      return next;
+    };
+    Served sure{before.z, peer.d};
+    for (auto const& mixed : a.mixed) {
+      if (!mixed.partner) continue;
+      mixed_with(sure, mixed.lane, *mixed.partner);
+      exchanged_[pair_of({a.round, mixed.lane, *mixed.partner}, i)].insert(i);
+    }
+    peer.model = stepped(sure);
+    for (auto const& mixed : a.mixed) {
+      if (!mixed.doubt) continue;
+      auto with = sure;
+      mixed_with(with, mixed.lane, *mixed.doubt);
+      auto const other = stepped(with);
+      peer.doubts[{a.round, mixed.lane, *mixed.doubt}] = {other.z - peer.model.z,
+                                                          other.v - peer.model.v, false};
     }
     for (auto& [key, doubt] : peer.doubts) {
       if (key.round == a.round) continue;
@@ -284,7 +326,7 @@ class PairWorld : public VirtualTime {
     correct(i);
     peer.applied[a.round] = a;
     Version const next{a.round + 1, sha256(as_bytes(std::to_string(peer.model.z)))};
-    feed_pair(i, pair_event::Began{next.round});
+    feed_pairs(i, pair_event::Began{next.round});
     feed(i, round_event::Applied{next});
   }
   void correct(std::size_t i) {
@@ -294,19 +336,19 @@ class PairWorld : public VirtualTime {
       if (!doubt.confirmed) return false;
       peer.model.z += doubt.dz;
       peer.model.v += doubt.dv;
-      exchanged_[pair_of(key.round, i, key.partner)].insert(i);
+      exchanged_[pair_of(key, i)].insert(i);
       return true;
     });
   }
-  [[nodiscard]] std::tuple<std::uint64_t, std::size_t, std::size_t> pair_of(
-      std::uint64_t round, std::size_t i, PeerId const& partner) const {
-    auto const j = number(partner);
-    return {round, std::min(i, j), std::max(i, j)};
+  using Pair = std::tuple<std::uint64_t, MixLane, std::size_t, std::size_t>;
+  [[nodiscard]] Pair pair_of(PairKey const& key, std::size_t i) const {
+    auto const j = number(key.partner);
+    return {key.round, key.lane, std::min(i, j), std::max(i, j)};
   }
   void perform(std::size_t i, round_action::Sync const& a) {
     ++peers_[i].syncs;
     soon(i, latency(), [=, this] {
-      feed_pair(i, pair_event::Began{a.version.round, true});
+      feed_pairs(i, pair_event::Began{a.version.round, true});
       feed(i, round_event::Synced{a.version});
     });
   }
@@ -327,9 +369,9 @@ class PairWorld : public VirtualTime {
     }
     at(due, [=, this] {
       if (auto const* offer = std::get_if<MixOffer>(&a.message))
-        feed_pair(to, pair_event::OfferSeen{id(i), *offer});
-      else
-        feed_pair(to, pair_event::AnswerSeen{id(i), std::get<MixAnswer>(a.message)});
+        feed_pair(to, offer->lane, pair_event::OfferSeen{id(i), *offer});
+      else if (auto const* answer = std::get_if<MixAnswer>(&a.message))
+        feed_pair(to, answer->lane, pair_event::AnswerSeen{id(i), *answer});
     });
   }
   void perform(std::size_t i, pair_action::Pull const& a) {
@@ -337,17 +379,18 @@ class PairWorld : public VirtualTime {
     bool const fails = happens(pull_failure);
     soon(i, latency() + latency(), [=, this] {
       bool const served = peers_[from].alive && peers_[from].serves && !fails;
-      feed_pair(i, pair_event::Pulled{a.exchange, served ? "" : "nobody serves it"});
+      feed_pair(i, a.exchange.lane,
+                pair_event::Pulled{a.exchange, served ? "" : "nobody serves it"});
     });
   }
   void perform(std::size_t i, pair_action::Decide const& a) {
     soon(i, latency(), [=, this] {
       peers_[i].decisions.insert(a.exchange);
-      feed_pair(i, pair_event::Decided{a.exchange, ""});
+      feed_pair(i, a.exchange.lane, pair_event::Decided{a.exchange, ""});
     });
   }
   void perform(std::size_t i, pair_action::Closed const& a) {
-    feed(i, round_event::PairClosed{a, 1, 1});
+    feed(i, round_event::PairClosed{a, 1, 1, 1});
   }
   void perform(std::size_t i, pair_action::Settled const& a) {
     auto const doubt = peers_[i].doubts.find(a.exchange);
@@ -371,7 +414,7 @@ class PairWorld : public VirtualTime {
   std::map<std::size_t, Version> start_version_;
   std::map<std::pair<std::size_t, std::uint64_t>, Served> served_;
   std::map<std::pair<std::size_t, std::size_t>, Instant> last_due_;
-  std::map<std::tuple<std::uint64_t, std::size_t, std::size_t>, std::set<std::size_t>> exchanged_;
+  std::map<Pair, std::set<std::size_t>> exchanged_;
 };
 
 }  // namespace grapevine::test

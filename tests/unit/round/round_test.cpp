@@ -31,9 +31,9 @@ TEST_CASE("one peer alone goes from round to round by itself") {
   CHECK(world.run(1h, [&] { return world.all_finished(); }));
   REQUIRE(world[0].applied.size() == 10);
   for (auto const& apply : world[0].applied) {
-    CHECK(apply.inputs.size() == 1);
-    CHECK(apply.missing.empty());
-    for (auto const& result : apply.results) CHECK(result.has_value());
+    CHECK(apply.mixed[0].inputs.size() == 1);
+    CHECK(apply.mixed[0].missing.empty());
+    for (auto const& result : apply.mixed[0].results) CHECK(result.has_value());
   }
 }
 
@@ -46,8 +46,8 @@ TEST_CASE("peers that lose nobody agree on every round and miss nobody") {
     for (std::size_t i = 0; i < 5; ++i) {
       // The first round may begin before the others were heard of.
       for (std::size_t r = 1; r < world[i].applied.size(); ++r) {
-        CHECK(world[i].applied[r].inputs.size() == 5);
-        CHECK(world[i].applied[r].missing.empty());
+        CHECK(world[i].applied[r].mixed[0].inputs.size() == 5);
+        CHECK(world[i].applied[r].mixed[0].missing.empty());
       }
     }
   }
@@ -78,7 +78,7 @@ TEST_CASE("a peer that announces and never serves is passed over") {
     CHECK(world.run(1h, [&] { return world.all_finished() && honest() == 1; }));
     bool named = false;
     for (auto const& apply : world[0].applied)
-      for (auto const& missing : apply.missing) named |= missing.peer == world.id(1);
+      for (auto const& missing : apply.mixed[0].missing) named |= missing.peer == world.id(1);
     CHECK(named);
   }
 }
@@ -94,7 +94,7 @@ TEST_CASE("a reducer whose results nobody can pull costs time, not the shards") 
         world.run(1h, [&] { return world[0].finished && world[2].finished && world[3].finished; }));
     for (std::size_t const i : {0, 2, 3})
       for (auto const& apply : world[i].applied)
-        for (auto const& result : apply.results) CHECK(result.has_value());
+        for (auto const& result : apply.mixed[0].results) CHECK(result.has_value());
   }
 }
 
@@ -123,8 +123,8 @@ TEST_CASE("a result names what was averaged, not what has come meanwhile") {
   (void)butterfly.on(butterfly_event::ContributionSeen{peer_number(2), theirs}, Instant{});
   (void)butterfly.on(butterfly_event::Tick{}, Instant{});
   (void)butterfly.on(butterfly_event::Fetched{theirs.shards[0], ""}, Instant{});
-  auto const told =
-      butterfly.on(butterfly_event::Averaged{0, 0, blob_named("mean"), ""}, Instant{});
+  auto const told = butterfly.on(
+      butterfly_event::Averaged{MixLane::gradients, 0, 0, blob_named("mean"), ""}, Instant{});
   REQUIRE(told.size() == 1);
   auto const published = std::get<butterfly_action::Publish>(told[0]).announcement;
   CHECK(std::get<ShardResult>(published).inputs == average.inputs);
@@ -149,7 +149,7 @@ TEST_CASE("a peer that names another's gradient as its own does not keep it from
       std::size_t together = 0;
       for (auto const& apply : world[i].applied) {
         std::set<PeerId> counted;
-        for (auto const& input : apply.inputs) counted.insert(input.peer);
+        for (auto const& input : apply.mixed[0].inputs) counted.insert(input.peer);
         together += counted.contains(world.id(1)) && counted.contains(world.id(2)) ? 1 : 0;
       }
       CHECK(together + 3 >= world[i].applied.size());
@@ -212,14 +212,16 @@ TEST_CASE("however many sign, a round's books stay within what a message holds")
       if (auto const* average = std::get_if<round_action::Average>(&action)) {
         CHECK(average->inputs.size() > 1);
         CHECK(average->inputs.size() <= limits::round_peers_max);
-        next = round.on(round_event::Averaged{0, 0, blob_named("mean"), ""}, now);
+        next =
+            round.on(round_event::Averaged{MixLane::gradients, 0, 0, blob_named("mean"), ""}, now);
       }
       if (auto const* apply = std::get_if<round_action::Apply>(&action)) applied = *apply;
     }
     actions = next.empty() ? round.on(round_event::Tick{}, now += 250ms) : next;
   }
   REQUIRE(applied.has_value());
-  CHECK(applied->inputs.size() + applied->missing.size() == limits::round_peers_max);
+  CHECK(applied->mixed[0].inputs.size() + applied->mixed[0].missing.size() ==
+        limits::round_peers_max);
 }
 
 TEST_CASE("a late peer trains with weight zero first, then counts") {
@@ -228,7 +230,7 @@ TEST_CASE("a late peer trains with weight zero first, then counts") {
   for (std::size_t i = 0; i < 3; ++i) world.start(i);
   world.later(3s, [&] { world.start(late, Version{world[0].round->version()}, true); });
   CHECK(world.run(1h, [&] { return world.all_finished() && world.versions().size() == 1; }));
-  auto const& last = world[0].applied.back();
+  auto const& last = world[0].applied.back().mixed[0];
   CHECK(last.inputs.size() == 4);
 }
 
@@ -248,7 +250,7 @@ TEST_CASE("a peer three times slower takes fewer steps and still counts") {
   CHECK(world.run(1h, [&] { return world.all_finished(); }));
   std::size_t counted = 0;
   for (auto const& apply : world[0].applied)
-    for (auto const& input : apply.inputs) counted += input.peer == world.id(3) ? 1 : 0;
+    for (auto const& input : apply.mixed[0].inputs) counted += input.peer == world.id(3) ? 1 : 0;
   CHECK(counted >= 5);
 }
 
@@ -277,7 +279,7 @@ TEST_CASE("a reducer that invents an input or a weight is not believed") {
   CHECK(world.run(1h, [&] { return world.all_finished(); }));
   // Nobody takes the tampered shards from another: each is its own successor for them.
   for (auto const& apply : world[0].applied)
-    for (auto const& input : apply.inputs) CHECK(input.tokens <= 20);
+    for (auto const& input : apply.mixed[0].inputs) CHECK(input.tokens <= 20);
 }
 
 TEST_CASE("a pull that ends after another was asked for changes nothing") {

@@ -196,14 +196,15 @@ class RoundWorld : public VirtualTime {
     for (auto const& input : a.inputs) name += input.root.hex() + std::to_string(input.tokens);
     auto const ref = blob_named(name);
     peers_[i].blobs.insert(ref);
-    later(latency(), [=, this] { feed(i, round_event::Averaged{a.round, a.shard, ref, ""}); });
+    later(latency(),
+          [=, this] { feed(i, round_event::Averaged{a.lane, a.round, a.shard, ref, ""}); });
   }
   void perform(std::size_t, round_action::Pair const&) { FAIL("a pair in global mode"); }
   void perform(std::size_t i, round_action::Apply const& a) {
     auto& peer = peers_[i];
     peer.applied.push_back(a);
     std::string name = peer.round->version().state.hex();
-    for (auto const& result : a.results) name += result ? result->root.hex() : "-";
+    for (auto const& result : a.mixed.at(0).results) name += result ? result->root.hex() : "-";
     later(latency(),
           [=, this] { feed(i, round_event::Applied{{a.round + 1, sha256(as_bytes(name))}}); });
   }

@@ -44,9 +44,10 @@ inline Snapshot sample_snapshot() {
   snapshot.state = PeerState::mixing;
   snapshot.round.current = 3;
   snapshot.round.inner_steps = 100;
-  snapshot.round.mix.state = "collecting";
-  snapshot.round.mix.participants = {sample_peer(1), sample_peer(2)};
-  snapshot.round.mix.missing = {{sample_peer(3), "no contribution before the deadline"}};
+  snapshot.round.mix1.state = "off";
+  snapshot.round.mix2.state = "collecting";
+  snapshot.round.mix2.participants = {sample_peer(1), sample_peer(2)};
+  snapshot.round.mix2.missing = {{sample_peer(3), "no contribution before the deadline"}};
   snapshot.training.loss = 2.5F;
   snapshot.training.eval_loss = 2.75F;
   auto& attic = snapshot.peers.emplace_back(known_peer(2));

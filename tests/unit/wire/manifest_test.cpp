@@ -68,7 +68,14 @@ TEST_CASE("a manifest keeps its rules") {
   CHECK(complaint([](M& m) { m.shards = 0; }) == "shards: 0 is not in 1..16");
   CHECK(complaint([](M& m) { m.shards = limits::shards_max; }).empty());
   CHECK(complaint([](M& m) { m.shards = limits::shards_max + 1; }) == "shards: 17 is not in 1..16");
-  CHECK(complaint([](M& m) { m.mix = static_cast<MixPattern>(3); }) == "mix: 3 is not in 0..2");
+  CHECK(complaint([](M& m) { m.mixing.mix1 = static_cast<MixPattern>(3); }) ==
+        "mix1: 3 is not in 0..2");
+  CHECK(complaint([](M& m) { m.mixing.mix2 = static_cast<MixPattern>(3); }) ==
+        "mix2: 3 is not in 0..2");
+  CHECK(complaint([](M& m) { m.mixing.joint = true; }) ==
+        "joint: only with mix1 pair and mix2 pair");
+  CHECK(complaint([](M& m) { m.mixing.mix1_momentum = true; }) ==
+        "mix1_momentum: there is no mix1 to take it along");
   CHECK(complaint([](M& m) { m.inner_steps = 0; }) == "inner_steps: 0 is not in 1..100000");
   CHECK(complaint([](M& m) { m.inner_steps = limits::inner_steps_max; }).empty());
   CHECK_FALSE(complaint([](M& m) { m.inner_steps = limits::inner_steps_max + 1; }).empty());
@@ -145,13 +152,14 @@ TEST_CASE("a manifest file reads back, and an edited one does not") {
 
 TEST_CASE("a person describes only what differs from the defaults") {
   auto const manifest = manifest_from_json(
-      R"({"name": "tales", "model": {"preset": "nano"}, "inner_steps": 50, "mix": "pair",
+      R"({"name": "tales", "model": {"preset": "nano"}, "inner_steps": 50, "mix1": "global", "mix2": "pair",
           "inner": {"lr": 0.002}, "outer": {"nesterov": false}})");
   REQUIRE(manifest.has_value());
   CHECK(manifest->name == "tales");
   CHECK(manifest->model == model_preset("nano").value());
   CHECK(manifest->inner_steps == 50);
-  CHECK(manifest->mix == MixPattern::pair);
+  CHECK(manifest->mixing.mix1 == MixPattern::global);
+  CHECK(manifest->mixing.mix2 == MixPattern::pair);
   CHECK(manifest->inner.lr == 0.002F);
   CHECK(manifest->inner.beta2 == InnerOptimizer{}.beta2);
   CHECK_FALSE(manifest->outer.nesterov);
@@ -178,7 +186,7 @@ TEST_CASE("what a person gets wrong is said in one line that names the key") {
   CHECK(json_complaint(R"({"shards": 4294967296})") ==
         "shards: not a whole number in 0..4294967295");
   CHECK(json_complaint(R"({"name": 1})") == "name: not text");
-  CHECK(json_complaint(R"({"mix": "all"})") == "mix: not one of none, pair, global");
+  CHECK(json_complaint(R"({"mix2": "all"})") == "mix2: not one of none, pair, global");
   CHECK(json_complaint(R"({"inner": {"lr": "x"}})") == "inner.lr: not a number");
   CHECK(json_complaint(R"({"outer": {"nesterov": 1}})") == "outer.nesterov: not true or false");
   CHECK(json_complaint(R"({"shards": 99})") == "shards: 99 is not in 1..16");

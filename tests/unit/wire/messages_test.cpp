@@ -219,16 +219,16 @@ TEST_CASE("a contribution keeps its rules") {
   };
   CHECK_FALSE(with_shards(0));
   CHECK(with_shards(1));
-  CHECK(with_shards(limits::shards_max));
-  CHECK_FALSE(with_shards(limits::shards_max + 1));
+  CHECK(with_shards(limits::mix_shards_max));
+  CHECK_FALSE(with_shards(limits::mix_shards_max + 1));
   CHECK(accepts_contribution([](Contribution& c) { c.shards[0].bytes = limits::blob_bytes_max; }));
   CHECK_FALSE(accepts_contribution(
       [](Contribution& c) { c.shards[0].bytes = limits::blob_bytes_max + 1; }));
 }
 
 TEST_CASE("a shard result keeps its rules") {
-  CHECK(accepts_result([](ShardResult& r) { r.shard = limits::shards_max - 1; }));
-  CHECK_FALSE(accepts_result([](ShardResult& r) { r.shard = limits::shards_max; }));
+  CHECK(accepts_result([](ShardResult& r) { r.shard = limits::mix_shards_max - 1; }));
+  CHECK_FALSE(accepts_result([](ShardResult& r) { r.shard = limits::mix_shards_max; }));
   CHECK(accepts_result([](ShardResult& r) { r.round = limits::rounds_max - 1; }));
   CHECK_FALSE(accepts_result([](ShardResult& r) { r.round = limits::rounds_max; }));
   CHECK_FALSE(accepts_result([](ShardResult& r) { r.result.bytes = limits::blob_bytes_max + 1; }));
@@ -265,7 +265,7 @@ TEST_CASE("the largest messages fit into their caps") {
   }
   CHECK(verify_ledger_entry(sign_ledger_entry(entry, key_a)).has_value());
   auto offer = samples::mix_offer();
-  offer.parameters = offer.gradients = samples::refs("s", limits::shards_max);
+  offer.shards = samples::refs("s", limits::mix_shards_max);
   CHECK(verify_mix_offer(sign_mix_offer(offer, key_a), samples::run).has_value());
   auto state = samples::state();
   state.parameters = state.momentum = samples::refs("s", limits::shards_max);
@@ -285,33 +285,29 @@ TEST_CASE("mix offers and answers keep their rules") {
   CHECK(accepts(offer, [](MixOffer& o) { o.round = limits::rounds_max - 1; }));
   CHECK_FALSE(accepts(offer, [](MixOffer& o) { o.round = limits::rounds_max; }));
   CHECK_FALSE(accepts(offer, [](MixOffer& o) { o.tokens = limits::round_tokens_max + 1; }));
-  CHECK_FALSE(accepts(offer, [](MixOffer& o) { o.gradients.pop_back(); }));
-  CHECK_FALSE(accepts(offer, [](MixOffer& o) { o.parameters.clear(); }));
-  CHECK_FALSE(accepts(offer, [](MixOffer& o) {
-    o.parameters = o.gradients = samples::refs("s", limits::shards_max + 1);
-  }));
+  CHECK_FALSE(accepts(offer, [](MixOffer& o) { o.shards.clear(); }));
+  CHECK_FALSE(accepts(offer, [](MixOffer& o) { o.lane = static_cast<MixLane>(3); }));
+  CHECK_FALSE(accepts(
+      offer, [](MixOffer& o) { o.shards = samples::refs("s", limits::mix_shards_max + 1); }));
   auto const answer = samples::mix_answer();
-  CHECK_FALSE(accepts(answer, [](MixAnswer& a) { a.verdict = static_cast<MixVerdict>(7); }));
-  CHECK_FALSE(accepts(answer, [](MixAnswer& a) { a.gradients.clear(); }));
-  CHECK_FALSE(accepts(answer, [](MixAnswer& a) { a.verdict = MixVerdict::busy; }));
-  for (int verdict = 1; verdict < 7; ++verdict)
-    CHECK(accepts(answer, [&](MixAnswer& a) {
-      a.verdict = static_cast<MixVerdict>(verdict);
-      a.parameters.clear();
-      a.gradients.clear();
-    }));
+  CHECK_FALSE(accepts(answer, [](MixAnswer& a) { a.verdict = static_cast<MixVerdict>(6); }));
+  CHECK_FALSE(accepts(answer, [](MixAnswer& a) { a.lane = static_cast<MixLane>(3); }));
+  for (int verdict = 0; verdict < 6; ++verdict)
+    CHECK(accepts(answer, [&](MixAnswer& a) { a.verdict = static_cast<MixVerdict>(verdict); }));
 }
 
 TEST_CASE("a ledger entry keeps its rules") {
   auto const good = samples::ledger_entry();
   CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.mix = static_cast<MixPattern>(3); }));
+  CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.lane = static_cast<MixLane>(3); }));
   CHECK(accepts(good, [](LedgerEntry& e) { e.round = limits::rounds_max - 1; }));
   CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.round = limits::rounds_max; }));
-  CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.shards_missed = limits::shards_max + 1; }));
+  CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.shards_missed = limits::mix_shards_max + 1; }));
   CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.inputs[0].weight = not_a_number; }));
   CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.inputs[0].weight = -0.5; }));
   CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.inputs[0].norm = infinity; }));
-  CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.inputs[0].shards = limits::shards_max + 1; }));
+  CHECK_FALSE(
+      accepts(good, [](LedgerEntry& e) { e.inputs[0].shards = limits::mix_shards_max + 1; }));
   CHECK_FALSE(
       accepts(good, [](LedgerEntry& e) { e.inputs[0].tokens = limits::round_tokens_max + 1; }));
   CHECK_FALSE(accepts(good, [](LedgerEntry& e) { e.inputs.push_back(e.inputs[0]); }));

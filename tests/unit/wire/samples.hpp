@@ -69,13 +69,9 @@ inline ChunkResponse chunk_response() {
 
 inline StateDescriptor state() { return {run, 3, refs("parameters", 2), refs("momentum", 2)}; }
 
-inline MixOffer mix_offer() {
-  return {run, 3, peer_b, 204800, refs("parameters", 2), refs("gradients", 2)};
-}
+inline MixOffer mix_offer() { return {run, 3, MixLane::joint, peer_b, 204800, refs("shard", 4)}; }
 
-inline MixAnswer mix_answer() {
-  return {run, 3, peer_a, MixVerdict::accept, 102400, refs("parameters", 2), refs("gradients", 2)};
-}
+inline MixAnswer mix_answer() { return {run, 3, MixLane::joint, peer_a, MixVerdict::prepared}; }
 
 inline LedgerEntry ledger_entry() {
   LedgerEntry entry;

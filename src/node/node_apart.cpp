@@ -1,49 +1,80 @@
 // The outer step of a peer that has a state of its own, and what it still owes after a pair
 // exchange whose end it did not learn in time.
 
-#include "grapevine/mix/pair_correction.hpp"
+#include "grapevine/mix/correction.hpp"
 #include "node/node_state_detail.hpp"
 
 #include <algorithm>
 
 namespace grapevine {
 
+namespace {
+
+// What came of a mixing, or what a partner in doubt may have made of it.
+struct Arrived {
+  MixLane lane = MixLane::gradients;
+  std::vector<Blob> results;        // of a butterfly
+  std::optional<PairKey> exchange;  // of a pair: …
+  PulledSide theirs;                // … the partner's side
+};
+
+}  // namespace
+
 Awaitable<ModelStatePtr> Node::State::step_apart(round_action::Apply action) {
   auto const settings = outer_settings();
-  auto const gradients = results_of(action);
-  ModelStatePtr const base = state;
-  PairSide mine;
-  mine.gradients = gradients;
-  for (auto const& shard : base->parameters) mine.parameters.push_back(shard.blob);
-  auto const other = action.pair->partner ? action.pair->partner : action.pair->doubt;
-  PairSide theirs;
-  if (other) theirs = pairing.sides.at({action.round, *other}).side;
-  pairing.sides.clear();
-  bool const low = other && self < *other;
-  PairSides const sides{low ? mine : theirs, low ? theirs : mine};
-
-  auto step = [&](std::stop_token) -> ModelStatePtr {
-    auto from = *base;
-    from.run = manifest->run;
-    // What would take the state out of the range of a float is worth no more than a lost partner.
-    if (action.pair->partner)
-      if (auto together = apply_pair(from, settings, sides)) return together;
-    return apply_results(from, settings, gradients);
-  };
-  auto const next = co_await run_on<ModelStatePtr>(doors.heavy, step);
-  if (action.inputs.empty())
-    for (auto& [exchange, doubt] : pairing.doubts) ++doubt.sat_out;
-  if (action.pair->doubt) {
-    PairKey const exchange{action.round, *action.pair->doubt};
-    auto keep_it = [&](std::stop_token) {
-      auto const correction = correction_of(*base, settings, gradients, sides);
-      return pairing.store->keep_doubt(exchange, correction);
-    };
-    auto const kept = co_await run_on<Result<>>(doors.heavy, keep_it);
-    if (!kept) problem(kept.error());
-    if (kept) pairing.doubts[exchange] = {};
+  auto const& agreed = manifest->manifest;
+  std::vector<Blob> own;
+  for (auto const& ref : action.own) own.push_back(round_blobs.at(ref));
+  std::vector<Arrived> arrived, doubtful;
+  for (auto const& one : action.mixed) {
+    if (auto const partner = one.partner ? one.partner : one.doubt) {
+      PairKey const exchange{action.round, one.lane, *partner};
+      auto& list = one.partner ? arrived : doubtful;
+      list.push_back({one.lane, {}, exchange, pairing.sides.at(exchange)});
+    }
+    if (!one.results.empty()) arrived.push_back({one.lane, results_of(one), {}, {}});
   }
-  co_return co_await settled(next);
+  pairing.sides.clear();
+  ModelState base = *state;
+  base.run = manifest->run;
+  std::uint64_t const tokens = contribution_tokens();
+
+  struct Stepped {
+    ModelStatePtr next;
+    std::vector<PairKey> doubts;  // what is owed for them is on the disk
+    Result<> kept;
+  };
+  auto take = [&](MixedShards& mixed, Arrived const& one) {
+    if (!one.exchange) return take_in(mixed, one.lane, agreed.shards, one.results);
+    auto const mine = payload_of(one.lane, base, agreed.mixing.mix1_momentum, own);
+    bool const by_tokens = one.lane == MixLane::gradients;
+    WeightedSide const ours{mine, by_tokens ? tokens : 1};
+    WeightedSide const theirs{one.theirs.blobs, by_tokens ? one.theirs.tokens : 1};
+    bool const low = self < one.exchange->partner;
+    auto mean = low ? mean_of(ours, theirs) : mean_of(theirs, ours);
+    take_in(mixed, one.lane, agreed.shards, std::move(mean));
+  };
+  auto step = [&](std::stop_token) {
+    Stepped stepped;
+    MixedShards mixed;
+    for (auto const& one : arrived) take(mixed, one);
+    stepped.next = step_mixed(base, settings, own, mixed);
+    for (auto const& one : doubtful) {
+      auto with = mixed;
+      take(with, one);
+      auto const owed = difference(*step_mixed(base, settings, own, with), *stepped.next);
+      stepped.kept = pairing.store->keep_doubt(*one.exchange, owed);
+      if (!stepped.kept) break;
+      stepped.doubts.push_back(*one.exchange);
+    }
+    return stepped;
+  };
+  auto const stepped = co_await run_on<Stepped>(doors.heavy, step);
+  if (!stepped.kept) problem(stepped.kept.error());
+  if (own.empty())
+    for (auto& [exchange, doubt] : pairing.doubts) ++doubt.sat_out;
+  for (auto const& exchange : stepped.doubts) pairing.doubts[exchange] = {};
+  co_return co_await settled(stepped.next);
 }
 
 // `next` with what is owed for the exchanges that were in doubt and have turned out committed.

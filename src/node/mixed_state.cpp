@@ -1,0 +1,142 @@
+#include "node/mixed_state_detail.hpp"
+
+#include "grapevine/base/assert.hpp"
+#include "grapevine/mix/average.hpp"
+#include "grapevine/tensor/layout.hpp"
+
+#include <algorithm>
+
+namespace grapevine {
+namespace {
+
+Blob pick(std::vector<Blob> const& mixed, std::size_t shard, Blob const& own) {
+  return shard < mixed.size() && mixed[shard] != nullptr ? mixed[shard] : own;
+}
+
+// The shard from x, after an outer step by d where there is one; nothing when a value would leave
+// the range of a float.
+std::optional<SteppedShard> step(OuterSettings const& settings, Blob const& x, Blob const& v,
+                                 Blob const& d) {
+  auto const parameters = floats_of(*x);
+  if (d == nullptr) {
+    if (!all_finite(parameters) || !all_finite(floats_of(*v))) return std::nullopt;
+    return SteppedShard{hash_blob(x), hash_blob(v)};
+  }
+  auto const gradient = floats_of(*d);
+  auto const fill = [&](std::size_t first, std::span<float> z, std::span<float> step_by) {
+    std::ranges::copy(parameters.subspan(first, z.size()), z.begin());
+    std::ranges::copy(gradient.subspan(first, z.size()), step_by.begin());
+  };
+  return step_shard(floats_of(*v), settings, fill);
+}
+
+void append_blobs(std::vector<Blob>& to, std::vector<HashedBlob> const& shards) {
+  for (auto const& shard : shards) to.push_back(shard.blob);
+}
+
+}  // namespace
+
+void take_in(MixedShards& mixed, MixLane lane, std::uint32_t shards, std::vector<Blob> blobs) {
+  ASSERT(blobs.size() % shards == 0);
+  auto const parts = blobs.size() / shards;
+  auto const part = [&](std::size_t index) {
+    auto const first = blobs.begin() + static_cast<std::ptrdiff_t>(index * shards);
+    return std::vector<Blob>(first, first + shards);
+  };
+  std::size_t const of_the_state = lane == MixLane::gradients ? 0
+                                   : lane == MixLane::joint   ? parts - 1
+                                                              : parts;
+  ASSERT(of_the_state <= 2);
+  if (of_the_state > 0) mixed.parameters = part(0);
+  if (of_the_state > 1) mixed.momentum = part(1);
+  if (of_the_state < parts) mixed.gradients = part(of_the_state);
+}
+
+std::vector<Blob> payload_of(MixLane lane, ModelState const& own, bool with_momentum,
+                             std::vector<Blob> const& gradients) {
+  std::vector<Blob> payload;
+  if (lane != MixLane::gradients) append_blobs(payload, own.parameters);
+  if (lane != MixLane::gradients && with_momentum) append_blobs(payload, own.momentum);
+  if (lane != MixLane::parameters)
+    payload.insert(payload.end(), gradients.begin(), gradients.end());
+  return payload;
+}
+
+ModelStatePtr step_mixed(ModelState const& own, OuterSettings const& settings,
+                         std::vector<Blob> const& gradients, MixedShards const& mixed) {
+  auto next = std::make_shared<ModelState>(own);
+  ++next->round;
+  for (std::size_t i = 0; i < own.parameters.size(); ++i) {
+    Blob const& z = own.parameters[i].blob;
+    Blob const& v = own.momentum[i].blob;
+    Blob const d = gradients.empty() ? nullptr : gradients[i];
+    auto stepped = step(settings, pick(mixed.parameters, i, z), pick(mixed.momentum, i, v),
+                        d == nullptr ? d : pick(mixed.gradients, i, d));
+    if (!stepped) stepped = step(settings, z, v, d);
+    if (!stepped) continue;
+    next->parameters[i] = std::move(stepped->parameters);
+    next->momentum[i] = std::move(stepped->momentum);
+  }
+  describe(*next);
+  return next;
+}
+
+std::vector<Blob> mean_of(WeightedSide const& low, WeightedSide const& high) {
+  ASSERT(low.blobs.size() == high.blobs.size());
+  std::vector<Blob> means;
+  for (std::size_t i = 0; i < low.blobs.size(); ++i) {
+    auto mean = std::make_shared<Bytes>(low.blobs[i]->size());
+    auto const a = floats_of(*low.blobs[i]), b = floats_of(*high.blobs[i]);
+    if (low.weight == high.weight) {
+      pair_average(a, b, floats_of(*mean));
+    } else {
+      WeightedInput const inputs[] = {{a, static_cast<double>(low.weight)},
+                                      {b, static_cast<double>(high.weight)}};
+      weighted_average(inputs, floats_of(*mean));
+    }
+    means.push_back(std::move(mean));
+  }
+  return means;
+}
+
+Result<double> check_side(MixLane lane, std::vector<Blob> const& side, std::uint32_t shards,
+                          std::uint64_t elements) {
+  double squares = 0;
+  for (std::size_t i = 0; i < side.size(); ++i) {
+    auto const range = shard_range(elements, shards, static_cast<std::uint32_t>(i % shards));
+    if (side[i]->size() != range.count * sizeof(float))
+      return fail(Errc::schema_mismatch, "shard " + std::to_string(i) + " of a partner has " +
+                                             std::to_string(side[i]->size()) + " bytes, not " +
+                                             std::to_string(range.count * sizeof(float)));
+    auto const values = floats_of(*side[i]);
+    if (!all_finite(values))
+      return fail(Errc::not_finite, "in shard " + std::to_string(i) + " of a partner");
+    bool const gradient = lane != MixLane::parameters && i + shards >= side.size();
+    if (gradient) squares += squared_norm(values);
+  }
+  return norm_of(squares);
+}
+
+StateCorrection difference(ModelState const& wanted, ModelState const& is) {
+  StateCorrection by{flatten(wanted.parameters), flatten(wanted.momentum)};
+  auto const subtract = [](std::vector<float>& from, std::vector<float> const& values) {
+    ASSERT(from.size() == values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) from[i] -= values[i];
+  };
+  subtract(by.parameters, flatten(is.parameters));
+  subtract(by.momentum, flatten(is.momentum));
+  return by;
+}
+
+ModelStatePtr corrected(ModelState const& state, StateCorrection const& by) {
+  auto parameters = flatten(state.parameters);
+  auto momentum = flatten(state.momentum);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    parameters[i] += by.parameters[i];
+    momentum[i] += by.momentum[i];
+  }
+  return make_state(state.run, state.round, static_cast<std::uint32_t>(state.parameters.size()),
+                    parameters, momentum);
+}
+
+}  // namespace grapevine

@@ -1,0 +1,56 @@
+// The arithmetic of a peer that has a state of its own: what a round's mixings make of it, and what
+// a side of a pair exchange still owes when it closed the round before it knew how that ended.
+// Pure and heavy: on a worker.
+//
+// Factored Gossip DiLoCo (arXiv 2606.22768), with parameters z, outer gradient D and momentum v:
+//   x = Mix1(z),  v <- mu v + Mix2(D),  z <- x - lr (Mix2(D) + mu v)
+#pragma once
+
+#include "node/model_state_detail.hpp"
+
+namespace grapevine {
+
+// What came out of the mixings, one blob a shard; null, or nothing at all, where this peer goes on
+// with its own.
+struct MixedShards {
+  std::vector<Blob> parameters;  // x
+  std::vector<Blob> momentum;    // v, where Mix1 takes it along
+  std::vector<Blob> gradients;   // Mix2(D)
+};
+// Sorts in what came of one lane: for `parameters` z (then v), for `gradients` D, for `joint` z
+// (then v), then D; `shards` blobs of each.
+void take_in(MixedShards& mixed, MixLane lane, std::uint32_t shards, std::vector<Blob> blobs);
+// The same list for what a peer brings to a lane.
+[[nodiscard]] std::vector<Blob> payload_of(MixLane lane, ModelState const& own, bool with_momentum,
+                                           std::vector<Blob> const& gradients);
+
+// The next round's state: from x, an outer step by the mixed gradient. `gradients` are this peer's
+// own; without any it takes no outer step. What would take a shard out of the range of a float is
+// worth no more than a lost exchange.
+[[nodiscard]] ModelStatePtr step_mixed(ModelState const& own, OuterSettings const& settings,
+                                       std::vector<Blob> const& gradients,
+                                       MixedShards const& mixed);
+
+// One side of a pair exchange, as payload_of().
+struct WeightedSide {
+  std::vector<Blob> const& blobs;
+  std::uint64_t weight = 1;
+};
+// The mean; `low` is the side of the lower peer id, so that both sides come to the same bits.
+[[nodiscard]] std::vector<Blob> mean_of(WeightedSide const& low, WeightedSide const& high);
+
+// The L2 norm of the outer gradient in a side of an exchange (0 in the lane of parameters), once
+// all of it is of the right size and finite: Errc::schema_mismatch, Errc::not_finite.
+[[nodiscard]] Result<double> check_side(MixLane lane, std::vector<Blob> const& side,
+                                        std::uint32_t shards, std::uint64_t elements);
+
+struct StateCorrection {
+  std::vector<float> parameters;
+  std::vector<float> momentum;
+};
+// What has to be added to `is` to come to `wanted`. Added after later outer steps it has to be aged
+// (mix/correction.hpp): a step is linear in (z, v).
+[[nodiscard]] StateCorrection difference(ModelState const& wanted, ModelState const& is);
+[[nodiscard]] ModelStatePtr corrected(ModelState const& state, StateCorrection const& by);
+
+}  // namespace grapevine

@@ -1,0 +1,211 @@
+#include "node/mixed_state_detail.hpp"
+
+#include "unit/node/states.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace grapevine;
+using namespace grapevine::test;
+
+namespace {
+
+// One side of an exchange: its state and its outer gradient.
+struct Peer {
+  explicit Peer(std::uint64_t seed)
+      : state(state_of(seed)), gradient(drawn(seed + 2000)), gradients(cut(gradient)) {}
+  [[nodiscard]] std::vector<Blob> side(MixLane lane, bool momentum = false) const {
+    return payload_of(lane, *state, momentum, gradients);
+  }
+  [[nodiscard]] Plain alone() const {
+    return plain_step(doubles(flatten(state->parameters)), doubles(flatten(state->momentum)),
+                      doubles(gradient));
+  }
+  ModelStatePtr state;
+  std::vector<float> gradient;
+  std::vector<Blob> gradients;
+};
+
+// What `own` comes to after it has exchanged in `lane`.
+ModelStatePtr exchanged(MixLane lane, Peer const& own, Peer const& low, Peer const& high,
+                        std::uint64_t low_tokens = 1, std::uint64_t high_tokens = 1,
+                        bool momentum = false) {
+  auto const a = low.side(lane, momentum), b = high.side(lane, momentum);
+  MixedShards mixed;
+  take_in(mixed, lane, shards, mean_of({a, low_tokens}, {b, high_tokens}));
+  return step_mixed(*own.state, nesterov, own.gradients, mixed);
+}
+
+std::vector<double> mean(std::vector<float> const& a, std::vector<float> const& b) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    out.push_back((static_cast<double>(a[i]) + static_cast<double>(b[i])) / 2);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("an exchange steps from the mean state by the mean gradient, with the own momentum") {
+  Peer const low(1);
+  Peer const high(2);
+  for (auto const* own : {&low, &high}) {
+    auto const next = exchanged(MixLane::joint, *own, low, high);
+    auto const wanted =
+        plain_step(mean(flatten(low.state->parameters), flatten(high.state->parameters)),
+                   doubles(flatten(own->state->momentum)), mean(low.gradient, high.gradient));
+    CHECK(next->round == own->state->round + 1);
+    CHECK(next->run == own->state->run);
+    check_close(flatten(next->parameters), wanted.z);
+    check_close(flatten(next->momentum), wanted.v);
+  }
+}
+
+TEST_CASE("Mix1 alone moves to the mean of the parameters, and steps by the own gradient") {
+  Peer const low(1);
+  Peer const high(2);
+  auto const x = mean(flatten(low.state->parameters), flatten(high.state->parameters));
+  for (bool const momentum : {false, true}) {
+    CAPTURE(momentum);
+    auto const next = exchanged(MixLane::parameters, low, low, high, 1, 1, momentum);
+    auto const v = momentum ? mean(flatten(low.state->momentum), flatten(high.state->momentum))
+                            : doubles(flatten(low.state->momentum));
+    auto const wanted = plain_step(x, v, doubles(low.gradient));
+    check_close(flatten(next->parameters), wanted.z);
+    check_close(flatten(next->momentum), wanted.v);
+  }
+}
+
+TEST_CASE("Mix2 alone weighs the gradients by tokens, and steps from the own parameters") {
+  Peer const low(1);
+  Peer const high(2);
+  std::vector<double> weighted;
+  for (std::size_t i = 0; i < elements; ++i)
+    weighted.push_back(
+        (3 * static_cast<double>(low.gradient[i]) + static_cast<double>(high.gradient[i])) / 4);
+  for (auto const* own : {&low, &high}) {
+    auto const next = exchanged(MixLane::gradients, *own, low, high, 300, 100);
+    auto const wanted = plain_step(doubles(flatten(own->state->parameters)),
+                                   doubles(flatten(own->state->momentum)), weighted);
+    check_close(flatten(next->parameters), wanted.z);
+    check_close(flatten(next->momentum), wanted.v);
+  }
+}
+
+TEST_CASE("a shard that nobody mixed goes on with what this peer has") {
+  Peer const low(1);
+  Peer const high(2);
+  MixedShards mixed;
+  take_in(mixed, MixLane::parameters, shards, high.side(MixLane::parameters));
+  mixed.parameters[1] = nullptr;
+  auto const next = step_mixed(*low.state, nesterov, low.gradients, mixed);
+  auto const alone = step_mixed(*low.state, nesterov, low.gradients, {});
+  CHECK(next->parameters[1].ref == alone->parameters[1].ref);
+  CHECK(next->parameters[0].ref != alone->parameters[0].ref);
+  check_close(flatten(alone->parameters), low.alone().z);
+  check_close(flatten(alone->momentum), low.alone().v);
+}
+
+TEST_CASE("who has learned nothing takes no outer step, and still moves to the mean") {
+  Peer const low(1);
+  Peer const high(2);
+  auto const a = low.side(MixLane::parameters), b = high.side(MixLane::parameters);
+  MixedShards mixed;
+  take_in(mixed, MixLane::parameters, shards, mean_of({a}, {b}));
+  auto const next = step_mixed(*low.state, nesterov, {}, mixed);
+  check_close(flatten(next->parameters),
+              mean(flatten(low.state->parameters), flatten(high.state->parameters)));
+  CHECK(flatten(next->momentum) == flatten(low.state->momentum));
+}
+
+TEST_CASE("what is no number any more counts as not mixed") {
+  Peer const low(1);
+  MixedShards mixed;
+  mixed.gradients = {cut(std::vector<float>(elements, std::numeric_limits<float>::max()))};
+  auto const next = step_mixed(*low.state, nesterov, low.gradients, mixed);
+  CHECK(all_finite(*next));
+  check_close(flatten(next->parameters), low.alone().z);
+}
+
+TEST_CASE("with one momentum both sides come to one state, bit for bit") {
+  auto const run = sha256(as_bytes("run"));
+  auto const v = drawn(9);
+  auto const low = make_state(run, 4, shards, drawn(1), v);
+  auto const high = make_state(run, 4, shards, drawn(2), v);
+  auto const low_d = cut(drawn(3)), high_d = cut(drawn(4));
+  auto const a = payload_of(MixLane::joint, *low, false, low_d);
+  auto const b = payload_of(MixLane::joint, *high, false, high_d);
+  MixedShards mixed;
+  take_in(mixed, MixLane::joint, shards, mean_of({a}, {b}));
+  CHECK(step_mixed(*low, nesterov, low_d, mixed)->hash() ==
+        step_mixed(*high, nesterov, high_d, mixed)->hash());
+}
+
+TEST_CASE("an exchange leaves the sum of the two where two steps alone would have") {
+  Peer const low(1);
+  Peer const high(2);
+  auto const sum = [](std::vector<double> a, std::vector<double> const& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+    return a;
+  };
+  for (auto const lane : {MixLane::joint, MixLane::parameters, MixLane::gradients}) {
+    CAPTURE(to_string(lane));
+    auto const one = exchanged(lane, low, low, high);
+    auto const other = exchanged(lane, high, low, high);
+    auto const z = sum(doubles(flatten(one->parameters)), doubles(flatten(other->parameters)));
+    auto const v = sum(doubles(flatten(one->momentum)), doubles(flatten(other->momentum)));
+    auto const wanted_z = sum(low.alone().z, high.alone().z);
+    auto const wanted_v = sum(low.alone().v, high.alone().v);
+    for (std::size_t i = 0; i < elements; ++i) {
+      CHECK(std::abs(z[i] - wanted_z[i]) < 1e-5);
+      CHECK(std::abs(v[i] - wanted_v[i]) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("a step alone and the correction are the exchange") {
+  Peer const low(1);
+  Peer const high(2);
+  for (auto const* own : {&low, &high}) {
+    auto const alone = step_mixed(*own->state, nesterov, own->gradients, {});
+    auto const wanted = exchanged(MixLane::joint, *own, low, high);
+    auto const made_good = corrected(*alone, difference(*wanted, *alone));
+    CHECK(made_good->round == wanted->round);
+    CHECK(made_good->run == wanted->run);
+    CHECK(alone->hash() != wanted->hash());
+    auto const close = [](std::vector<float> const& got, std::vector<float> const& to) {
+      for (std::size_t i = 0; i < elements; ++i) CHECK(std::abs(got[i] - to[i]) < 1e-5F);
+    };
+    close(flatten(made_good->parameters), flatten(wanted->parameters));
+    close(flatten(made_good->momentum), flatten(wanted->momentum));
+  }
+}
+
+TEST_CASE("a side is taken when it is whole and finite, with the norm of its gradient") {
+  Peer const peer(1);
+  double squares = 0;
+  for (auto const value : doubles(peer.gradient)) squares += value * value;
+  auto const joint = peer.side(MixLane::joint);
+  auto const check = [](std::vector<Blob> const& side, std::uint64_t of) {
+    return check_side(MixLane::joint, side, shards, of);
+  };
+  auto const norm = check(joint, elements);
+  REQUIRE(norm.has_value());
+  CHECK(*norm == doctest::Approx(std::sqrt(squares)).epsilon(1e-5));
+  CHECK(check_side(MixLane::parameters, peer.side(MixLane::parameters), shards, elements) == 0.0);
+  CHECK(check(joint, elements + 1).error().errc() == Errc::schema_mismatch);
+  for (float const bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    auto values = peer.gradient;
+    values.back() = bad;
+    auto const broken = cut(values);
+    for (std::size_t const part : {0, 1}) {
+      auto side = joint;
+      std::ranges::copy(broken, side.begin() + static_cast<std::ptrdiff_t>(part * shards));
+      CHECK(check(side, elements).error().errc() == Errc::not_finite);
+    }
+  }
+  auto short_one = joint;
+  short_one.back() = std::make_shared<Bytes const>();
+  CHECK(check(short_one, elements).error().errc() == Errc::schema_mismatch);
+}
