@@ -9,6 +9,7 @@
 #include "app/demo_view.hpp"
 #include "grapevine/base/log.hpp"
 #include "grapevine/runtime/steady_clock.hpp"
+#include "grapevine/wire/mix_pattern.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -70,8 +71,12 @@ class Demo {
   }
 
   Result<> write_manifest() {
+    TRY_ASSIGN(auto const mixing, mixing_method(options_.method));
     nlohmann::json const manifest{
         {"name", "demo"},
+        {"mix1", to_string(mixing.mix1)},
+        {"mix2", to_string(mixing.mix2)},
+        {"joint", mixing.joint},
         {"model", {{"preset", options_.preset}}},
         {"inner_steps", inner_steps},
         {"rounds", options_.rounds},

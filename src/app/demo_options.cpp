@@ -3,6 +3,7 @@
 #include "app/command_line.hpp"
 #include "app/temporary_folder.hpp"
 #include "grapevine/tensor/model_config.hpp"
+#include "grapevine/wire/mix_pattern.hpp"
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -34,6 +35,7 @@ Result<> check_numbers(DemoOptions const& options) {
     return fail(Errc::usage, fmt::format("--kill {}: somebody must survive of {} peers",
                                          options.kill, options.peers));
   TRY(model_preset(options.preset));
+  TRY(mixing_method(options.method));
   if (!fs::exists(options.data)) return fail(Errc::data_missing, options.data);
   return {};
 }
@@ -64,6 +66,10 @@ std::variant<DemoOptions, int> parse_demo_options(int argc, char** argv) {
   app.add_option("--data", options.data, "text file or folder; each peer gets its own part")
       ->capture_default_str();
   app.add_option("--preset", options.preset, "size of the model")->capture_default_str();
+  app.add_option("--method", options.method,
+                 "what is mixed: diloco, global-m1, local-m1, global-m1-local-m2, local-m1-m2,\n"
+                 "joint-pairs or alone")
+      ->capture_default_str();
   app.add_option("--home", options.home, "empty folder to work in; default: a temporary one");
   app.add_flag("--json", options.json, "the outcome as one JSON object at the end");
   if (auto const code = parse_arguments(app, argc, argv)) return *code;

@@ -13,7 +13,8 @@ struct DemoOptions {
   std::uint32_t kill = 1;
   std::string data = "/usr/share/games/fortunes";
   std::string preset = "nano";
-  std::string home;  // by default a temporary folder
+  std::string method = "diloco";  // of mixing
+  std::string home;               // by default a temporary folder
   bool json = false;
 };
 

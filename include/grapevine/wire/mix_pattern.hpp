@@ -2,7 +2,10 @@
 // Mix1, of parameters, overlapped with the inner steps, and Mix2, of outer gradients, which blocks.
 #pragma once
 
+#include "grapevine/base/result.hpp"
+
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace grapevine {
@@ -40,5 +43,14 @@ struct Mixing {
   [[nodiscard]] MixPattern pattern_of(MixLane lane) const;
   bool operator==(Mixing const&) const = default;
 };
+
+// The mixings that have a name, as people compare them.
+struct MixingMethod {
+  std::string_view name;  // "global-m1-local-m2"
+  Mixing mixing;
+};
+[[nodiscard]] std::span<MixingMethod const> mixing_methods();
+// Errc::config_invalid names those there are.
+[[nodiscard]] Result<Mixing> mixing_method(std::string_view name);
 
 }  // namespace grapevine

@@ -424,4 +424,22 @@ TEST_CASE("states and patterns have names") {
   CHECK(to_string(PeerState::joining) == "joining");
   CHECK(to_string(PeerState::stopping) == "stopping");
   CHECK(to_string(MixPattern::pair) == "pair");
+  CHECK(to_string(MixLane::parameters) == "parameters");
+}
+
+TEST_CASE("mixings have names") {
+  for (auto const& [name, mixing] : mixing_methods()) {
+    CHECK(mixing_method(name).value() == mixing);
+    for (auto const& other : mixing_methods())
+      if (other.name != name) CHECK(other.mixing != mixing);
+  }
+  CHECK(mixing_method("diloco").value() == Mixing{});
+  CHECK(mixing_method("gossip").error().message().find("diloco global-m1") != std::string::npos);
+  Mixing const both = mixing_method("global-m1-local-m2").value();
+  CHECK(both.pattern_of(MixLane::parameters) == MixPattern::global);
+  CHECK(both.pattern_of(MixLane::gradients) == MixPattern::pair);
+  CHECK(both.pattern_of(MixLane::joint) == MixPattern::none);
+  Mixing const joint = mixing_method("joint-pairs").value();
+  CHECK(joint.pattern_of(MixLane::parameters) == MixPattern::none);
+  CHECK(joint.pattern_of(MixLane::joint) == MixPattern::pair);
 }
