@@ -58,7 +58,9 @@ void add_peer_options(CLI::App& app, Texts& texts, UpOptions& options) {
       ->required();
   app.add_option("--home", options.home, "where this peer keeps its key, checkpoints and records")
       ->capture_default_str();
-  app.add_option("--listen", texts.listen, "where others connect to; port 0 takes any free one")
+  app.add_option("--listen", texts.listen,
+                 "where others connect to; port 0 takes any free one,\n"
+                 "and by default the one of the last start")
       ->capture_default_str();
   app.add_option("--announce", texts.announce, "what to tell others instead, behind a router");
   app.add_option("--status", texts.status, "status page, default 127.0.0.1:8080 or a free port");
@@ -151,6 +153,7 @@ std::variant<UpOptions, int> parse_up_options(int argc, char** argv) {
   add_run_options(app, texts, options);
   add_peer_options(app, texts, options);
   if (auto const code = parse_arguments(app, argc, argv)) return *code;
+  options.node.keep_port = app.count("--listen") == 0;
   auto const done = complete(texts, options);
   if (!done) return end_with(done.error(), options.json);
   return options;

@@ -46,6 +46,11 @@ Awaitable<> Host::stop() {
 
 PeerId const& Host::id() const { return state_->credentials.peer; }
 Identity const& Host::identity() const { return state_->identity; }
+std::uint16_t Host::port() const {
+  auto const& listeners = state_->listeners;
+  return listeners.empty() ? 0 : listeners.front().listener->local().port;
+}
+
 std::vector<Multiaddr> Host::addresses() const { return state_->addresses(); }
 
 void Host::handle(std::string protocol, StreamHandler handler) {

@@ -13,7 +13,10 @@ constexpr Duration accept_pause = 100ms;
 Result<Multiaddr> Host::State::listen(Multiaddr const& at) {
   auto const endpoint = at.tcp_endpoint();
   if (!endpoint) return fail(Errc::unsupported, "cannot listen on " + at.text());
-  auto listener = doors.network.listen(*endpoint);
+  auto wanted = *endpoint;
+  if (wanted.port == 0) wanted.port = options.port_wanted;
+  auto listener = doors.network.listen(wanted);
+  if (!listener && wanted.port != endpoint->port) listener = doors.network.listen(*endpoint);
   if (!listener) {
     auto const& error = listener.error();
     if (error.errc() != Errc::address_in_use) return tl::unexpected(error);

@@ -4,6 +4,7 @@
 #include "grapevine/base/log.hpp"
 #include "grapevine/node/identity_file.hpp"
 #include "node/node_state_detail.hpp"
+#include "node/port_file_detail.hpp"
 
 namespace grapevine {
 namespace {
@@ -53,7 +54,9 @@ Awaitable<Result<>> Node::State::open_home() {
   self = PeerId::from_ed25519(identity->public_key().raw());
   if (options.name.empty()) options.name = self.brief();
   std::uint64_t const unix_ns = doors.clock.unix_ns();
-  auto open = [this, unix_ns](std::stop_token) -> Result<std::uint64_t> {
+  std::uint16_t port = 0;
+  auto open = [this, unix_ns, &port](std::stop_token) -> Result<std::uint64_t> {
+    if (options.keep_port) port = load_port(doors.storage);
     TRY_ASSIGN(peer_store, PeerStore::open(doors.storage));
     TRY_ASSIGN(ledger, Ledger::open(doors.storage));
     return peer_store->reserve_sequence(unix_ns);
@@ -67,6 +70,7 @@ Awaitable<Result<>> Node::State::open_home() {
 
   HostOptions host_options;
   host_options.listen = options.listen;
+  host_options.port_wanted = port;
   host_options.announce = options.announce;
   host_options.agent = agent();
   host = std::make_unique<Host>(doors, *identity, host_options);
@@ -79,10 +83,24 @@ Awaitable<Result<>> Node::State::open_home() {
     if (event.kind == Host::Event::disconnected) feed_pairs(pair_event::PeerLost{event.peer});
   });
   CO_TRY(host->start());
+  if (options.keep_port) {
+    CO_TRY(co_await keep_port(port));
+  }
   pubsub->start();
   blobs->start();
   changed();
   co_return Result<>{};
+}
+
+Awaitable<Result<>> Node::State::keep_port(std::uint16_t before) {
+  auto const port = host->port();
+  if (port == before) co_return Result<>{};
+  if (before != 0)
+    log_warn(
+        "port {} is taken: this peer listens on {} from now on, and others join by another line",
+        before, port);
+  auto save = [this, port](std::stop_token) { return save_port(doors.storage, port); };
+  co_return co_await run_on<Result<>>(doors.heavy, save);
 }
 
 Awaitable<Result<>> Node::State::make_trainer() {

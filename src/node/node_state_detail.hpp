@@ -49,6 +49,7 @@ struct Node::State {
   Awaitable<> begin(Result<>& result);
   Awaitable<> stop_asked();
   Awaitable<Result<>> open_home();
+  Awaitable<Result<>> keep_port(std::uint16_t before);
   Awaitable<Result<>> make_trainer();
   Awaitable<Result<>> first_state();
   Awaitable<Result<>> initial_state();

@@ -2,7 +2,9 @@
 
 import json
 import pathlib
+import re
 import signal
+import socket
 
 import program
 from program import Peer, ProgramTest, get, run
@@ -79,6 +81,21 @@ class Life(ProgramTest):
         with Peer("--config", config, "--home", self.folder / "own", *here) as own:
             own.wait_for(r"Training on")
             self.assertEqual(own.end(signal.SIGTERM), 143)
+
+    def test_the_address_to_join_by_stays(self):
+        arguments = ["--new", "--manifest", self.manifest(), "--data", self.data, "--home", self.home, "--status",
+                     "127.0.0.1:0"]
+        with Peer(*arguments) as peer:
+            address = peer.join_address()
+            self.assertEqual(peer.end(signal.SIGTERM), 143)
+        with Peer(*arguments) as peer:
+            self.assertEqual(peer.join_address(), address)
+            self.assertEqual(peer.end(signal.SIGTERM), 143)
+        port = re.search(r"/tcp/(\d+)/", address)[1]
+        with socket.create_server(("", int(port))), Peer(*arguments) as peer:
+            self.assertNotEqual(peer.join_address(), address)
+            self.assertEqual(peer.end(signal.SIGTERM), 143)
+            self.assertEqual(peer.errors().count(f"port {port} is taken"), 1)
 
     def test_two_peers_train_together_and_one_goes_on(self):
         with Peer(*self.new_run()) as first:

@@ -20,6 +20,7 @@ enum class Direction : std::uint8_t { inbound, outbound };
 
 struct HostOptions {
   std::vector<Multiaddr> listen;
+  std::uint16_t port_wanted = 0;    // of a listen address with port 0, where it is free
   std::vector<Multiaddr> announce;  // replaces the listen addresses in what we tell others
   std::string agent = "grapevine/0.1.0";
   std::string protocol = "grapevine/1";
@@ -67,6 +68,7 @@ class Host {
 
   [[nodiscard]] PeerId const& id() const;
   [[nodiscard]] Identity const& identity() const;
+  [[nodiscard]] std::uint16_t port() const;  // of the first listener; 0 while there is none
   [[nodiscard]] std::vector<Multiaddr> addresses()
       const;  // announced or listened on, without /p2p/
 

@@ -18,6 +18,9 @@ namespace grapevine {
 struct NodeOptions {
   std::string name;  // shown to others; default: the end of the peer id
   std::vector<Multiaddr> listen;
+  // A listen address with port 0 gets the port it had at the last start, where that is free: what
+  // others join by stays the same.
+  bool keep_port = false;
   std::vector<Multiaddr> announce;
   std::vector<Multiaddr> bootstrap;
   std::optional<RunManifest> create;   // start a new run as described (hashes are filled in)
