@@ -41,7 +41,9 @@ struct Texts {
 
 void add_run_options(CLI::App& app, Texts& texts, UpOptions& options) {
   auto* start_new = app.add_flag("--new", texts.start_new, "begin a new run");
-  app.add_option("--manifest", texts.manifest, "with --new: a JSON file that describes the run")
+  app.add_option("--manifest", texts.manifest,
+                 "with --new: a JSON file that describes the run,\n"
+                 "such as deploy/manifest.json")
       ->needs(start_new);
   app.add_option("--preset", texts.preset, "with --new: nano, micro or small")
       ->capture_default_str();

@@ -179,7 +179,8 @@ Result<Json> parse(std::string_view text) {
     return fail(Errc::config_invalid, "manifest file of " + std::to_string(text.size()) +
                                           " bytes, at most " +
                                           std::to_string(limits::manifest_json_max));
-  auto json = Json::parse(text, nullptr, false);
+  constexpr bool throws = false, comments = true;  // a description may explain itself
+  auto json = Json::parse(text, nullptr, throws, comments);
   if (json.is_discarded()) return fail(Errc::config_invalid, "manifest file: not JSON");
   return json;
 }

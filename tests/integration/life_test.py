@@ -9,7 +9,8 @@ import socket
 import program
 from program import Peer, ProgramTest, get, run
 
-EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "deploy" / "grapevine.toml"
+DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
+EXAMPLE = DEPLOY / "grapevine.toml"
 # A step of it takes many seconds on one thread.
 SLOW_RUN = {
     "model": {"vocab_size": 256, "hidden_size": 256, "intermediate_size": 1024, "layers": 4, "heads": 4, "kv_heads": 4,
@@ -81,6 +82,19 @@ class Life(ProgramTest):
         with Peer("--config", config, "--home", self.folder / "own", *here) as own:
             own.wait_for(r"Training on")
             self.assertEqual(own.end(signal.SIGTERM), 143)
+
+    def test_the_example_manifest_begins_a_run(self):
+        with Peer("--new", "--manifest", DEPLOY / "manifest.json", "--data", self.data, "--home", self.home, "--listen",
+                  "/ip4/127.0.0.1/tcp/0", "--status", "127.0.0.1:0") as peer:
+            peer.wait_for(r"Training on")
+            self.assertEqual(peer.end(signal.SIGTERM), 143)
+        described = json.loads(re.sub(r"//.*", "", (DEPLOY / "manifest.json").read_text()))
+        agreed = json.loads((self.home / "manifest.json").read_text())
+        for part, values in described.items():
+            if isinstance(values, dict):
+                self.assertLessEqual(values.items(), agreed[part].items())
+            else:
+                self.assertEqual(agreed[part], values)
 
     def test_the_address_to_join_by_stays(self):
         arguments = ["--new", "--manifest", self.manifest(), "--data", self.data, "--home", self.home, "--status",

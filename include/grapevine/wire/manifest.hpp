@@ -80,7 +80,7 @@ struct SignedManifest {
 [[nodiscard]] std::string to_json(SignedManifest const& manifest);
 [[nodiscard]] Result<SignedManifest> signed_manifest_from_json(std::string_view json);
 // A partial description by a person ({"name": …, "model": {"preset": "nano"}, "inner_steps": 50}):
-// unknown keys are Errc::config_invalid, absent ones keep their default.
+// unknown keys are Errc::config_invalid, absent ones keep their default; comments (//) are allowed.
 [[nodiscard]] Result<RunManifest> manifest_from_json(std::string_view json);
 
 }  // namespace grapevine

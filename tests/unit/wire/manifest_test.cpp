@@ -165,6 +165,7 @@ TEST_CASE("a person describes only what differs from the defaults") {
   CHECK_FALSE(manifest->outer.nesterov);
   CHECK(manifest->parameters == model_layout(manifest->model).value().elements());
   CHECK(check(*manifest).has_value());
+  CHECK(manifest_from_json("// of one step\n{\"inner_steps\": 1}")->inner_steps == 1);
   auto const changed = manifest_from_json(R"({"model": {"preset": "nano", "layers": 2}})");
   CHECK(changed.value().model.preset == "custom");
   CHECK(changed.value().model.layers == 2);
