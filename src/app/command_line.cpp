@@ -1,5 +1,7 @@
 #include "app/command_line.hpp"
 
+#include "app/config_file.hpp"
+
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -54,9 +56,9 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
     return std::nullopt;
   } catch (CLI::Success const& help) {
     return app.exit(help);
-  } catch (CLI::ConfigError const& error) {
-    return end_with(Error(Errc::config_invalid, error.what()));
   } catch (CLI::ParseError const& error) {
+    if (auto const fault = config_fault(app, error.what(), {argv, argv + argc}))
+      return end_with(*fault);
     // An unknown option is most likely a misspelt one: that comes before what is missing.
     if (!app.remaining().empty()) return end_with_usage(unexpected_argument(app));
     return end_with_usage(fmt::format("{}: {}", app.get_name(), error.what()));
@@ -65,7 +67,10 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
 
 int end_with(Error const& error, bool json) {
   auto const& row = explain(error.errc());
-  fmt::print(stderr, "{}\n  cause: {}\n  fix: {}\n", error.message(), row.cause, row.fix);
+  fmt::print(stderr, "{}\n", error.message());
+  // A usage error says itself which word is wrong and why.
+  if (error.errc() != Errc::usage) fmt::print(stderr, "  cause: {}\n", row.cause);
+  fmt::print(stderr, "  fix: {}\n", row.fix);
   if (json) {
     nlohmann::ordered_json const object{{"error",
                                          {{"code", row.code},

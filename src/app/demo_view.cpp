@@ -62,16 +62,17 @@ void DemoView::draw_table(std::vector<DemoPeer> const& peers, double elapsed_s) 
 void DemoView::draw_lines(std::vector<DemoPeer> const& peers, double elapsed_s) {
   for (auto const& peer : peers) {
     auto const& figures = peer.figures();
-    auto line = fmt::format("{} {}, {} rounds done", peer.name(), state_of(peer), figures.round);
+    auto line = fmt::format("{} {}, {} done", peer.name(), state_of(peer),
+                            count_text(figures.round, "round"));
     bool const trains = figures.state == "training" || figures.state == "mixing";
     auto const key = fmt::format("{} {} {}", figures.round, trains && figures.loss > 0,
                                  trains ? "" : state_of(peer));
     if (said_last_[peer.name()] == key) continue;
     said_last_[peer.name()] = key;
     if (figures.loss > 0)
-      line +=
-          fmt::format(", loss {:.3f}, {:.0f} tokens/s, mixed with {} others, {} sent", figures.loss,
-                      figures.tokens_per_s, figures.mixed_with, bytes_text(figures.bytes_sent));
+      line += fmt::format(", loss {:.3f}, {:.0f} tokens/s, mixed with {}, {} sent", figures.loss,
+                          figures.tokens_per_s, count_text(figures.mixed_with, "other"),
+                          bytes_text(figures.bytes_sent));
     fmt::print(out_, "{:6.1f} s  {}\n", elapsed_s, line);
   }
 }

@@ -4,9 +4,14 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cctype>
+
 namespace grapevine {
 
 namespace {
+
+char upper(char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); }
 
 void print(Explanation const& row) {
   fmt::print("{} {}\n  cause: {}\n  fix: {}\n  exit code: {}\n", row.code, row.title, row.cause,
@@ -28,6 +33,7 @@ int explain_command(int argc, char** argv) {
     for (auto const& row : all_explanations()) fmt::print("{:<12} {}\n", row.code, row.title);
     return 0;
   }
+  std::ranges::transform(code, code.begin(), upper);
   if (auto const row = explain(std::string_view(code))) {
     print(*row);
     return 0;

@@ -1,5 +1,7 @@
 #include "app/home.hpp"
 
+#include "grapevine/base/limits.hpp"
+
 #include <fmt/core.h>
 
 #include <cstdlib>
@@ -12,7 +14,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t key_bytes_max = 4096;
 // A manifest, two small databases and their logs; the first checkpoint needs the model's size.
 constexpr std::uint64_t room_min = 4 * 1024 * 1024;
 
@@ -49,10 +50,24 @@ Result<std::string> read_text_file(std::string const& path, std::size_t bytes_ma
   return text;
 }
 
+Result<> check_home(std::string const& home) {
+  std::error_code error;
+  auto const about = fs::status(home, error);
+  if (!fs::exists(about)) return fail(Errc::not_a_home, home + ": no such folder");
+  if (!fs::is_directory(about)) return fail(Errc::not_a_home, home + ": is a file, not a folder");
+  return {};
+}
+
 Result<Identity> read_identity(std::string const& home) {
+  TRY(check_home(home));
   auto const path = home + "/identity.key";
-  TRY_ASSIGN(auto const bytes, read_text_file(path, key_bytes_max));
-  auto identity = Identity::from_protobuf(as_bytes(bytes));
+  auto const bytes = read_text_file(path, limits::key_file_bytes_max);
+  if (!bytes && bytes.error().errc() == Errc::not_found)
+    return fail(Errc::not_a_home, home + ": has no identity.key");
+  if (!bytes && bytes.error().errc() == Errc::oversize)
+    return fail(Errc::key_file_corrupt, path + ": too large");
+  TRY(bytes);
+  auto identity = Identity::from_protobuf(as_bytes(*bytes));
   if (!identity) return fail(Errc::key_file_corrupt, path + ": " + identity.error().message());
   return identity;
 }

@@ -14,7 +14,9 @@ namespace grapevine {
 [[nodiscard]] std::string default_home();
 // Makes the folders above it, too, and checks that there is room to work in.
 [[nodiscard]] Result<std::unique_ptr<FileStorage>> open_home(std::string const& home);
-// Errc::not_found where no peer has run yet, Errc::key_file_corrupt.
+// Errc::not_a_home: there is no such folder.
+[[nodiscard]] Result<> check_home(std::string const& home);
+// Errc::not_a_home where no peer has run yet, Errc::key_file_corrupt.
 [[nodiscard]] Result<Identity> read_identity(std::string const& home);
 [[nodiscard]] Result<std::string> read_text_file(std::string const& path, std::size_t bytes_max);
 

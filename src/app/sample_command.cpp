@@ -59,6 +59,7 @@ Result<TrainedModel> read_model(fs::path const& folder) {
 }
 
 Result<TrainedModel> newest_model(std::string const& home) {
+  TRY(check_home(home));
   auto const folder = fs::path(home) / "checkpoints";
   for (auto const round : rounds_in(folder)) {
     auto const path = folder / std::to_string(round);
@@ -66,7 +67,7 @@ Result<TrainedModel> newest_model(std::string const& home) {
     if (model) return model;
     log_warn("{}: {}; trying the one before", path.string(), model.error().message());
   }
-  return fail(Errc::not_found, folder.string() + ": no sound checkpoint");
+  return fail(Errc::not_a_home, folder.string() + ": no sound checkpoint");
 }
 
 Result<> sample(std::string const& home, SampleOptions const& options) {

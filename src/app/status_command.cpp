@@ -3,7 +3,9 @@
 #include "app/home.hpp"
 #include "app/http_client.hpp"
 #include "app/table.hpp"
+#include "grapevine/base/limits.hpp"
 #include "grapevine/base/log.hpp"
+#include "grapevine/wire/peer_id.hpp"
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -23,13 +25,26 @@ constexpr Duration patience = 5s;
 // "http://HOST:PORT/…" or "HOST:PORT"; nothing given: the peer that runs on this home.
 Result<Endpoint> endpoint_of(std::string url, std::string const& home) {
   if (url.empty()) {
-    auto const saved = read_text_file(home + "/" + status_address_path, 256);
-    if (!saved) return fail(Errc::not_found, "no peer runs on " + home + "; say --home or --url");
+    TRY(check_home(home));
+    auto const saved =
+        read_text_file(home + "/" + status_address_path, limits::small_text_file_bytes_max);
+    if (!saved) return fail(Errc::no_peer_runs, home);
     url = *saved;
   }
   std::string_view text = url;
   if (text.starts_with("http://")) text.remove_prefix(7);
   return parse_endpoint("--url", text.substr(0, text.find('/')));
+}
+
+// A peer that was killed leaves its address behind, where by now nobody or somebody else answers.
+Result<> check_is_of(std::string const& home, Result<Json> const& status) {
+  if (!status) return fail(Errc::no_peer_runs, home + ": " + status.error().message());
+  TRY_ASSIGN(auto const identity, read_identity(home));
+  auto const own = PeerId::from_ed25519(identity.public_key().raw()).text();
+  auto const peer = status->find("peer");
+  if (peer == status->end() || !peer->is_object() || peer->value("id", Json()) != Json(own))
+    return fail(Errc::no_peer_runs, home + ": another peer has its status page's address now");
+  return {};
 }
 
 Result<Json> fetch(Endpoint at) {
@@ -67,27 +82,32 @@ void print_status(Json const& json) {
   if (json.at("run").is_object())
     fmt::print("run {} ({}), model {}\n", text_or(json["run"], "name"), text_or(json["run"], "id"),
                text_or(json["run"].at("model"), "preset"));
-  fmt::print("{} rounds done, step {} of {}; loss {}, held out {}; {} tokens/s on {}\n",
-             number_or(round, "current", 0), number_or(round, "inner_step", 0),
-             number_or(round, "inner_steps", 0), number_or(training, "loss", 3),
-             number_or(training, "eval_loss", 3), number_or(training, "tokens_per_s", 0),
-             text_or(training, "device"));
+  fmt::print("{} done, step {} of {}; loss {}, held out {}; {} tokens/s on {}\n",
+             count_text(round.at("current").get<std::uint64_t>(), "round"),
+             number_or(round, "inner_step", 0), number_or(round, "inner_steps", 0),
+             number_or(training, "loss", 3), number_or(training, "eval_loss", 3),
+             number_or(training, "tokens_per_s", 0), text_or(training, "device"));
   for (auto const& missing : round.at("mix2").at("missing"))
     fmt::print("missing from the last mix: {} ({})\n", text_or(missing, "peer"),
                text_or(missing, "reason"));
   print_peers(json.at("peers"));
   for (auto const& error : json.at("errors"))
-    fmt::print("{} ({} times): {}\n", text_or(error, "text"), number_or(error, "count", 0),
-               text_or(error, "hint"));
+    fmt::print("{} ({}): {}\n", text_or(error, "text"),
+               count_text(error.at("count").get<std::uint64_t>(), "time"), text_or(error, "hint"));
 }
 
-Result<> show(Endpoint at, bool json) {
-  TRY_ASSIGN(auto const status, fetch(at));
+// `home` when the address was found there, or empty.
+Result<> show(Endpoint at, std::string const& home, bool json) {
+  auto const status = fetch(at);
+  if (!home.empty()) {
+    TRY(check_is_of(home, status));
+  }
+  TRY(status);
   try {
     if (json)
-      fmt::print("{}\n", status.dump(-1, ' ', false, Json::error_handler_t::replace));
+      fmt::print("{}\n", status->dump(-1, ' ', false, Json::error_handler_t::replace));
     else
-      print_status(status);
+      print_status(*status);
   } catch (Json::exception const& error) {
     return fail(Errc::malformed, at.text() + ": " + error.what());
   }
@@ -114,7 +134,7 @@ int status_command(int argc, char** argv) {
   if (!at) return end_with(at.error(), json);
   for (;;) {
     if (watch) fmt::print("\x1b[H\x1b[2J");
-    auto const shown = show(*at, json);
+    auto const shown = show(*at, url.empty() ? home : "", json);
     if (!shown) return end_with(shown.error(), json);
     if (!watch) return 0;
     std::fflush(stdout);

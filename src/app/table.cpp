@@ -19,6 +19,10 @@ std::string Table::text() const {
   return text;
 }
 
+std::string count_text(std::uint64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 1000) return fmt::format("{} B", bytes);
   auto value = static_cast<double>(bytes);

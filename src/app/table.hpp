@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace grapevine {
@@ -21,5 +22,7 @@ class Table {
 };
 
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);  // "12.3 MB"
+// "1 round", "2 rounds"
+[[nodiscard]] std::string count_text(std::uint64_t count, std::string_view thing);
 
 }  // namespace grapevine

@@ -99,8 +99,7 @@ class Up {
       started = start_status_at({options_.status.ip, 0});
     TRY(started);
     auto const at = server_->local().text();
-    fmt::print("Status page: http://{}/\n", at);
-    std::fflush(stdout);
+    report_.status_page(at);
     return storage_.write_atomic(status_address_path, as_bytes(at));
   }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace grapevine {
 
@@ -59,6 +60,8 @@ Awaitable<> UpReport::follow() {
 
 Awaitable<> UpReport::catch_up() {
   auto const snapshot = node_.snapshot();
+  if (!page_.empty() && (snapshot.run || !snapshot.errors.empty()))
+    say("Status page: http://{}/", std::exchange(page_, {}));
   if (!join_said_ && snapshot.run && !snapshot.addresses.empty()) say_how_to_join(snapshot);
   if (snapshot.run) say_state(snapshot);
   auto const rounds = co_await node_.history(next_round_);

@@ -16,6 +16,8 @@ class UpReport {
   explicit UpReport(Node& node);
 
   Awaitable<> follow();  // until cancelled
+  // Where the status page is: said once there is something to see, a run or a problem.
+  void status_page(std::string at) { page_ = std::move(at); }
   // The summary: for a person, or one JSON object. After the node has ended.
   void finish(bool json);
 
@@ -26,6 +28,7 @@ class UpReport {
   void say_round(RoundRecord const& round, Snapshot const& snapshot);
 
   Node& node_;
+  std::string page_;  // empty once it was said
   Gate changed_gate_;
   bool changed_ = true;
   bool join_said_ = false;

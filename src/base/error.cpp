@@ -134,8 +134,9 @@ constexpr auto table = std::to_array<Explanation>({
     {Errc::out_of_memory, "GV-TRAIN-006", "out of memory",
      "The device or the machine ran out of memory.", "Choose a smaller batch or model.",
      environment},
-    {Errc::usage, "GV-CLI-001", "wrong usage", "The command line does not say what to do.",
-     "See --help.", usage},
+    {Errc::usage, "GV-CLI-001", "wrong usage",
+     "A word of the command line is unknown, malformed, missing or at odds with another.",
+     "Correct what is named; --help lists every option with examples.", usage},
     {Errc::home_in_use, "GV-CLI-002", "home in use", "Another peer runs on this home directory.",
      "Stop it, or give this one its own with --home.", environment},
     {Errc::port_in_use, "GV-CLI-003", "port in use",
@@ -147,12 +148,18 @@ constexpr auto table = std::to_array<Explanation>({
     {Errc::internal, "GV-CLI-005", "internal error",
      "Something happened that should not; it is our bug.", "Please report it with the log.",
      failed},
+    {Errc::not_a_home, "GV-CLI-006", "not the home of a peer",
+     "The folder that --home names lacks what a peer keeps there.",
+     "Name the home of a peer that has run with --home; `grapevine up` makes one.", environment},
+    {Errc::no_peer_runs, "GV-CLI-007", "no peer runs there",
+     "The peer of that home was never started, or has ended.",
+     "Start it with `grapevine up`, or name another with --home or --url.", environment},
 });
 
 constexpr bool in_order() {
   for (std::size_t i = 0; i < table.size(); ++i)
     if (static_cast<std::size_t>(table[i].errc) != i) return false;
-  return table.size() == static_cast<std::size_t>(Errc::internal) + 1;
+  return table.size() == static_cast<std::size_t>(Errc::no_peer_runs) + 1;
 }
 static_assert(in_order(), "one row an Errc, in the order of the enumeration");
 

@@ -278,12 +278,9 @@ Awaitable<> Node::State::shut_down() {
 
 void Node::State::problem(Error const& error) {
   log_warn("{}", error.message());
-  auto const known = problems.find(std::string(error.code()));
-  if (known == problems.end()) {
-    problems.emplace(std::string(error.code()), Seen{error, 1, doors.clock.now()});
-    return;
-  }
-  known->second = Seen{error, known->second.count + 1, doors.clock.now()};
+  auto& seen = problems.try_emplace(std::string(error.code()), Seen{error}).first->second;
+  seen = Seen{error, seen.count + 1, doors.clock.now()};
+  changed();
 }
 
 void Node::State::changed() {

@@ -5,6 +5,8 @@
 #include "grapevine/base/log.hpp"
 #include "node/node_state_detail.hpp"
 
+#include <bit>
+
 namespace grapevine {
 namespace {
 
@@ -105,7 +107,7 @@ Awaitable<Result<>> Node::State::join_run() {
 // error of each address is reported when none does: refused is not the same as unreachable.
 Awaitable<Result<>> Node::State::dial_bootstrap() {
   Instant const patience = doors.clock.now() + bootstrap_patience;
-  while (!stop_requested) {
+  for (std::uint64_t tries = 1; !stop_requested; ++tries) {
     std::string reasons;
     bool refused = true;
     for (auto const& address : options.bootstrap) {
@@ -121,7 +123,7 @@ Awaitable<Result<>> Node::State::dial_bootstrap() {
     // A host that says no will not soon say yes; one that is silent may still be starting.
     if (!options.retry && (refused || doors.clock.now() >= patience))
       co_return tl::unexpected(error);
-    problem(error);
+    if (std::has_single_bit(tries)) problem(error);  // said once, then ever more rarely
     co_await doors.clock.sleep_for(bootstrap_pause);
   }
   co_return Result<>{};

@@ -202,6 +202,8 @@ Result<std::unique_ptr<FileStorage>> FileStorage::open(std::string home) {
   std::filesystem::create_directories(std::filesystem::path(absolute).parent_path(), error);
   if (::mkdir(absolute.c_str(), 0700) != 0 && errno != EEXIST) return failure(errno, absolute);
   Descriptor folder(::open(absolute.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.ok() && errno == ENOTDIR)
+    return fail(Errc::not_a_home, absolute + ": is a file, not a folder");
   if (!folder.ok()) return failure(errno, absolute);
   TRY_ASSIGN(int const lock, take_lock(folder.get(), absolute));
   auto disk = std::make_unique<HomeDisk>(absolute, folder.release(), lock);

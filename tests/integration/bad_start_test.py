@@ -10,10 +10,11 @@ from program import BentPeer, Peer, ProgramTest, run
 
 class BadStart(ProgramTest):
     def check(self, result, exit_code, code, *words):
-        """Ended with exit_code and one message: code, words, cause, fix."""
+        """Ended with exit_code and one message: code, words, cause, fix. Wrong usage is its own cause."""
         self.assertEqual(result.returncode, exit_code, result.stderr)
-        self.assertEqual(result.stderr.count("cause: "), 1, result.stderr)
-        for word in (code, "cause: ", "fix: ", *words):
+        self.assertEqual(result.stderr.count("cause: "), 0 if code == "GV-CLI-001" else 1, result.stderr)
+        self.assertEqual(result.stderr.count("fix: "), 1, result.stderr)
+        for word in (code, *words):
             self.assertIn(word, result.stderr)
 
     def up(self, *arguments):
@@ -43,10 +44,16 @@ class BadStart(ProgramTest):
 
     def test_bad_configuration(self):
         config = self.folder / "grapevine.toml"
-        config.write_text("daat = 'x'\n")
-        result = self.up("--new", "--config", config)
-        self.assertEqual(result.returncode, 2)
-        self.assertIn("daat", result.stderr)
+        for text, line, *words in (("# mine\n\ndaat = 'x'\n", 3, "daat", "did you mean data?"),
+                                   ("retry = true\nannounce = ['/ip4/1.2.3.4/tcp/1',\n'/ip4/1.2.3.4/tcp/2']\n[peer]\n", 4, "[peer]"),
+                                   ("new = true\nrounds = 'many'\n", 2, "rounds", "many"),
+                                   ("threads = -1\n", 1, "threads", "-1")):
+            config.write_text(text)
+            result = self.up("--config", config)
+            self.check(result, 2, "GV-CLI-004", f"{config}:{line}: {words[0]}: ", *words)
+        config.write_text("retry = true\n")
+        self.check(self.up("--new", "--config", config, "--rounds", "many"), 2, "GV-CLI-001", "--rounds", "many")
+        self.check(self.up("--new", "--config", self.folder / "none.toml"), 2, "GV-CLI-001", "none.toml")
         manifest = self.folder / "run.json"
         manifest.write_text('{"iner_steps": 3}')
         self.check(self.up("--new", "--manifest", manifest), 2, "GV-CLI-004", "iner_steps")
@@ -77,6 +84,7 @@ class BadStart(ProgramTest):
             self.check(result, 4, "GV-CLI-003", str(port))
             result = self.up("--new", "--listen", f"/ip4/127.0.0.1/tcp/{port}")
             self.check(result, 4, "GV-CLI-003", str(port))
+            self.assertNotIn("Status page", result.stdout)  # there is none
 
     def test_home_in_use(self):
         with Peer(*self.new_run()) as peer:
@@ -86,6 +94,25 @@ class BadStart(ProgramTest):
     def test_home_not_writable(self):
         result = run("up", "--new", "--data", self.data, "--home", self.data / "home")
         self.check(result, 4, "GV-IO-004", str(self.data))
+
+    def test_home_is_a_file(self):
+        for arguments in (["up", "--new", "--data", self.data], ["whoami"], ["status"], ["sample"], ["key", "export"]):
+            self.check(run(*arguments, "--home", self.data), 4, "GV-CLI-006", str(self.data), "is a file")
+
+    def test_home_of_nobody(self):
+        for command in (["whoami"], ["status"], ["sample"], ["key", "export"]):
+            self.check(run(*command, "--home", self.home), 4, "GV-CLI-006", str(self.home), "no such folder")
+        self.home.mkdir()
+        self.check(run("whoami", "--home", self.home), 4, "GV-CLI-006", str(self.home), "identity.key")
+        self.check(run("sample", "--home", self.home), 4, "GV-CLI-006", str(self.home), "checkpoint")
+
+    def test_oversized_files(self):
+        self.home.mkdir()
+        for name, exit_code, code in (("manifest.json", 2, "GV-CLI-004"), ("identity.key", 4, "GV-KEY-004")):
+            file = self.home / name
+            with file.open("wb") as made:
+                made.truncate(1 << 42)  # a hole: more than there is memory
+            self.check(self.up("--new"), exit_code, code, str(file), "at most")
 
     def test_disk_full(self):
         self.home.mkdir()
@@ -119,7 +146,15 @@ class BadStart(ProgramTest):
         self.assertEqual(json.loads(result.stdout.splitlines()[-1])["error"]["code"], "GV-DATA-001")
 
     def test_status_of_nobody(self):
-        self.check(run("status", "--home", self.home), 1, "GV-IO-002", str(self.home))
+        self.assertEqual(run("key", "new", "--home", self.home).returncode, 0)
+        self.check(run("status", "--home", self.home), 4, "GV-CLI-007", str(self.home))
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))  # as a peer that was killed leaves it
+            (self.home / "status.addr").write_text("127.0.0.1:" + str(closed.getsockname()[1]))
+            self.check(run("status", "--home", self.home), 4, "GV-CLI-007", str(self.home), "refused")
+        with Peer(*self.new_run(home=self.folder / "other")) as other:
+            (self.home / "status.addr").write_text(other.status_address())
+            self.check(run("status", "--home", self.home), 4, "GV-CLI-007", str(self.home), "another peer")
         self.check(run("status", "--url", "http://127.0.0.1:1"), 4, "GV-NET-001", "127.0.0.1:1")
         self.check(run("status", "--url", "nonsense"), 2, "GV-CLI-001", "nonsense")
 
@@ -136,6 +171,7 @@ class Help(ProgramTest):
 
     def test_explain(self):
         self.assertIn("fix: ", run("explain", "GV-NET-001").stdout)
+        self.assertEqual(run("explain", "gv-net-001").stdout, run("explain", "GV-NET-001").stdout)
         self.assertEqual(run("explain", "GV-NET-01").returncode, 2)
         self.assertIn("GV-CLI-003", run("explain").stdout)
 
@@ -155,7 +191,7 @@ class Keys(ProgramTest):
     def test_nonsense_is_no_key(self):
         self.assertNotEqual(run("key", "import", "--home", self.home, stdin="nonsense").returncode, 0)
         self.assertFalse((self.home / "identity.key").exists())
-        self.assertEqual(run("whoami", "--home", self.home).returncode, 1)
+        self.assertEqual(run("whoami", "--home", self.home).returncode, 4)
 
 
 if __name__ == "__main__":

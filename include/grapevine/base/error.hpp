@@ -68,6 +68,8 @@ enum class Errc : std::uint16_t {
   port_in_use,
   config_invalid,
   internal,
+  not_a_home,
+  no_peer_runs,
 };
 
 // Exit codes of the program (see README): the error decides which one ends the process.

@@ -107,6 +107,11 @@ TEST_CASE_FIXTURE(HomeFixture, "a file above its limit is refused before memory 
   CHECK(storage->read("seen", 1 << 20).error().errc() == Errc::oversize);
 }
 
+TEST_CASE_FIXTURE(HomeFixture, "a file is no home") {
+  CHECK(storage->write_atomic("seen", as_bytes("x"), false).has_value());
+  CHECK(FileStorage::open(home + "/seen").error().errc() == Errc::not_a_home);
+}
+
 TEST_CASE_FIXTURE(HomeFixture, "a home has one owner, named to whoever comes second") {
   auto const second = FileStorage::open(home);
   REQUIRE_FALSE(second.has_value());
