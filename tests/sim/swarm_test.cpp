@@ -1,6 +1,7 @@
 // The first simulated world: 8 peers join by one address and train 10 rounds; one crashes and
 // restarts at a moment drawn from the seed, one link is cut. A failing seed is repeated with
 //   sim_swarm --seed S
+// and --peers N --rounds R make the world smaller.
 #include "grapevine/world/swarm.hpp"
 
 #include "grapevine/base/log.hpp"
@@ -75,17 +76,17 @@ std::string check_ledgers(Swarm& swarm, std::uint64_t rounds) {
   return "";
 }
 
-Outcome run(std::uint64_t seed) {
-  SwarmOptions options;
+Outcome run(SwarmOptions options, std::uint64_t seed) {
   options.seed = seed;
   Swarm swarm(options);
   SeededRandom random(seed);
-  auto const victim = random.below(options.peers);  // the bootstrap peer too
-  auto const crash_at = from_seconds(5 + 90 * random.unit());
+  auto const victim = random.below(options.peers);                // the bootstrap peer too
+  double const span_s = 9 * static_cast<double>(options.rounds);  // a little less than they take
+  auto const crash_at = from_seconds(5 + span_s * random.unit());
   auto const restart_after = from_seconds(0.5 + 10 * random.unit());
   auto const cut_one = random.below(options.peers);
   auto const cut_other = (cut_one + 1 + random.below(options.peers - 1)) % options.peers;
-  auto const cut_at = from_seconds(5 + 90 * random.unit());
+  auto const cut_at = from_seconds(5 + span_s * random.unit());
   Instant const begin = swarm.world.now();
   swarm.world.at(begin + crash_at, [&] { swarm.world.crash(victim); });
   swarm.world.at(begin + crash_at + restart_after, [&] { swarm.world.restart(victim); });
@@ -108,6 +109,7 @@ Outcome run(std::uint64_t seed) {
 struct Arguments {
   std::uint64_t first = 1;
   std::uint64_t count = 50;
+  SwarmOptions world;
   bool hash = false;  // print the hash of every trace, for somebody to compare
 };
 
@@ -122,6 +124,8 @@ Arguments parse(int argc, char** argv) {
     if (flag == "--seed") given.first = number, given.count = 1;
     if (flag == "--first") given.first = number;
     if (flag == "--seeds") given.count = number;
+    if (flag == "--peers") given.world.peers = number;
+    if (flag == "--rounds") given.world.rounds = number;
   }
   return given;
 }
@@ -136,13 +140,13 @@ int main(int argc, char** argv) {
   auto const given = parse(argc, argv);
   int failed = 0;
   for (std::uint64_t seed = given.first; seed < given.first + given.count; ++seed) {
-    auto const outcome = run(seed);
+    auto const outcome = run(given.world, seed);
     if (given.hash)
       std::printf("%llu %016llx\n", static_cast<unsigned long long>(seed),
                   static_cast<unsigned long long>(outcome.trace));
     std::string fault = outcome.fault;
     bool const repeated = !given.hash && seed < given.first + repeated_seeds;
-    if (fault.empty() && repeated && run(seed).trace != outcome.trace)
+    if (fault.empty() && repeated && run(given.world, seed).trace != outcome.trace)
       fault = "two runs, two traces";
     if (fault.empty()) continue;
     ++failed;
