@@ -86,7 +86,7 @@ void Checkers::check_state(std::size_t machine, Snapshot const& shown, Hash cons
 
 void Checkers::end() {
   for (std::size_t machine = 0; machine < options_.peers; ++machine) check_ledger(machine);
-  if (options_.mixing.joint) check_pairs();
+  check_pairs();
 }
 
 void Checkers::check_ledger(std::size_t machine) {
@@ -99,7 +99,8 @@ void Checkers::check_ledger(std::size_t machine) {
     if (options_.mixing.one_state() && options_.witness && whole(*entry, options_.shards))
       replayed(where, replay_global(swarm_, machine, *entry));
     machines_[entry.signer()] = machine;
-    entries_[machine][entry->round] = *entry;  // the newest counts: of a round done again
+    entries_[machine][{entry->round, entry->lane}] =
+        *entry;  // the newest counts: of a round done again
   }
 }
 
@@ -109,7 +110,7 @@ void Checkers::check_entry(std::string const& where, LedgerEntry const& entry) {
   for (auto const& input : entry.inputs) tokens += static_cast<double>(input.tokens);
   for (auto const& input : entry.inputs) {
     weights += input.weight;
-    double const wanted = options_.mixing.one_state()
+    double const wanted = entry.lane == MixLane::gradients
                               ? static_cast<double>(input.tokens) / tokens
                               : 1.0 / static_cast<double>(entry.inputs.size());
     if (std::abs(input.weight - wanted) > 1e-9)
@@ -154,13 +155,14 @@ void Checkers::replayed(std::string const& where, std::optional<std::string> con
 // An exchange that one side has recorded is in the ledger of the other too, unless that one was
 // left in doubt (and makes it good later), or has crashed: of an exchange it keeps the decision.
 void Checkers::check_pairs() {
-  for (auto const& [machine, rounds] : entries_)
-    for (auto const& [round, entry] : rounds) {
-      if (entry.inputs.size() < 2) continue;
+  for (auto const& [machine, lines] : entries_)
+    for (auto const& [line, entry] : lines) {
+      if (entry.mix != MixPattern::pair || entry.inputs.size() < 2) continue;
+      auto const round = entry.round;
       for (auto const& input : entry.inputs) {
         auto const other = machines_.find(input.peer);
         if (other == machines_.end() || other->second == machine) continue;
-        auto const theirs = entries_.at(other->second).find(round);
+        auto const theirs = entries_.at(other->second).find(line);
         if (theirs == entries_.at(other->second).end()) continue;
         bool const doubted = was_doubted(theirs->second);
         bool const agreed =
@@ -170,7 +172,8 @@ void Checkers::check_pairs() {
         if (!agreed && !doubted && !has_crashed_.contains(other->second))
           blame(fmt::format("in round {} peer {} exchanged with peer {}, which did not", round,
                             machine, other->second));
-        if (agreed && options_.witness && !in_doubt(machine) && !in_doubt(other->second))
+        if (agreed && entry.lane == MixLane::joint && options_.witness && !in_doubt(machine) &&
+            !in_doubt(other->second))
           replayed(fmt::format("ledger of peer {}, round {}", machine, round),
                    replay_pair(swarm_, machine, entry, other->second, theirs->second));
       }

@@ -45,7 +45,8 @@ class Checkers {
   std::map<std::size_t, Seen> seen_;
   std::set<std::size_t> has_crashed_;
   std::set<Hash> made_;  // states that a peer has made by an outer step of its own
-  std::map<std::size_t, std::map<std::uint64_t, LedgerEntry>> entries_;  // by machine and round
+  using Line = std::pair<std::uint64_t, MixLane>;               // of a ledger: round, lane
+  std::map<std::size_t, std::map<Line, LedgerEntry>> entries_;  // by machine
   std::map<PeerId, std::size_t> machines_;
   struct Merge {
     LedgerEntry entry;

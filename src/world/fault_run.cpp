@@ -103,7 +103,8 @@ class Run {
       for (auto const& [topic, peers] : shown.network.mesh)
         if (peers == 0) return false;
       states.insert(node.state_hash());
-      mixed |= shown.round.mix2.state == "done" && shown.round.mix2.participants.size() > 1;
+      for (auto const* mix : {&shown.round.mix1, &shown.round.mix2})
+        mixed |= mix->state == "done" && mix->participants.size() > 1;
     }
     return mixed && (!options_.mixing.one_state() || states.size() == 1);
   }

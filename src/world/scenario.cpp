@@ -45,9 +45,22 @@ std::vector<std::set<Bent>> draw_hostile(Random& random) {
   return hostile;
 }
 
-Mixing draw_mixing(Random& random) {
+// Any two mixings, apart from what else is drawn.
+Mixing draw_pair_of_mixings(std::uint64_t seed) {
+  SeededRandom random(seed);
+  Mixing mixing;
+  do {
+    mixing.mix1 = static_cast<MixPattern>(random.below(3));
+    mixing.mix2 = static_cast<MixPattern>(random.below(3));
+  } while (mixing.one_state() || mixing.nothing());
+  mixing.mix1_momentum = mixing.mix1 != MixPattern::none && exists(random);
+  return mixing;
+}
+
+Mixing draw_mixing(Random& random, std::uint64_t seed) {
   auto const drawn = random.below(10);
-  if (drawn < 6) return {};
+  if (drawn < 5) return {};
+  if (drawn < 7) return draw_pair_of_mixings(seed);
   if (drawn < 9) return {.mix1 = MixPattern::pair, .mix2 = MixPattern::pair, .joint = true};
   return {.mix2 = MixPattern::none};
 }
@@ -63,7 +76,7 @@ SwarmOptions draw_swarm(Random& random, std::uint64_t seed) {
   swarm.peers = 3 + random.below(3);
   swarm.rounds = exists(random) ? 2 + random.below(6) : 0;
   swarm.inner_steps = static_cast<std::uint32_t>(6 + random.below(8));
-  swarm.mixing = draw_mixing(random);
+  swarm.mixing = draw_mixing(random, seed);
   swarm.shards = static_cast<std::uint32_t>(1 + random.below(4));
   swarm.hidden = 4;
   auto const delay = from_seconds(0.001 + 0.1 * random.unit());
