@@ -198,15 +198,21 @@ Duration Butterfly::transfer() const {
 void Butterfly::set_deadlines() {
   Duration const transfer = this->transfer();
   Instant until = collect_started_ + settings_.wait_min;
+  std::size_t here = 1;
+  std::size_t still_training = 0;
   for (auto const& peer : expected())
-    if (contribution_of(peer) == nullptr)
+    if (contribution_of(peer) == nullptr) {
+      ++still_training;
       until = std::max(until, finish_estimate(*view_.find(peer), settings_.wait_min) + transfer);
-    else
+    } else {
+      ++here;
       until = std::max(until, collect_started_ + transfer);
-  // Nobody is waited for longer than we trained ourselves: slower peers take fewer steps instead.
-  Duration const longest =
-      std::clamp(inner_took_ + transfer, settings_.wait_min, settings_.wait_max);
-  if (some_come_later()) until = collect_started_ + longest;
+    }
+  Duration const ours = std::clamp(inner_took_ + transfer, settings_.wait_min, settings_.wait_max);
+  if (some_come_later()) until = std::max(until, collect_started_ + ours);
+  // The few are waited for no longer than we trained ourselves: slower peers take fewer steps
+  // instead. Not so most of the swarm: one that is faster than all would make every round alone.
+  Duration const longest = still_training > here ? settings_.wait_max : ours;
   // What was granted is not taken back: when the last one arrives the wait ends now, not in the
   // past.
   Instant const granted = std::min(collect_until_, now_);
