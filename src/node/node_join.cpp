@@ -81,7 +81,20 @@ Awaitable<Result<>> Node::State::create_run() {
   co_return co_await set_trainer(initial, false);
 }
 
+// Whoever was there may be gone by the time it is asked, or may not have the manifest yet.
 Awaitable<Result<>> Node::State::join_run() {
+  while (true) {
+    auto joined = co_await try_to_join();
+    if (joined || !options.retry || stop_requested) co_return joined;
+    auto const errc = joined.error().errc();
+    if (errc != Errc::no_run_found && errc != Errc::no_holder && errc != Errc::timed_out)
+      co_return joined;
+    problem(joined.error());
+    co_await doors.clock.sleep_for(bootstrap_pause);
+  }
+}
+
+Awaitable<Result<>> Node::State::try_to_join() {
   CO_TRY(co_await dial_bootstrap());
   CO_TRY_ASSIGN(auto const run, co_await discover_run());
   CO_TRY_ASSIGN(auto const id, Hash::parse(run));

@@ -63,6 +63,7 @@ struct Node::State {
   Awaitable<Result<>> find_run();
   Awaitable<Result<>> create_run();
   Awaitable<Result<>> join_run();
+  Awaitable<Result<>> try_to_join();
   Awaitable<Result<>> dial_bootstrap();
   Awaitable<Result<std::string>> discover_run();
   Awaitable<Result<>> adopt(SignedManifest found);
