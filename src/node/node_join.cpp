@@ -118,7 +118,16 @@ Awaitable<Result<>> Node::State::try_to_join() {
 
 // Every address is tried until one answers; with `retry` for ever, else for a while. The first
 // error of each address is reported when none does: refused is not the same as unreachable.
+// A peer that answered at this address and is still connected.
+bool Node::State::reached(Multiaddr const& address) const {
+  auto const known = bootstrap_peers.find(address);
+  return known != bootstrap_peers.end() && host->connected(known->second);
+}
+
 Awaitable<Result<>> Node::State::dial_bootstrap() {
+  // A host takes only so many connections from one peer: each try must not open one more.
+  for (auto const& address : options.bootstrap)
+    if (reached(address)) co_return Result<>{};
   Instant const patience = doors.clock.now() + bootstrap_patience;
   for (std::uint64_t tries = 1; !stop_requested; ++tries) {
     std::string reasons;
@@ -179,8 +188,7 @@ Awaitable<Result<>> Node::State::adopt(SignedManifest found) {
 
 Awaitable<> Node::State::dial_missing_bootstrap() {
   for (auto const& address : options.bootstrap) {
-    auto const known = bootstrap_peers.find(address);
-    if (known != bootstrap_peers.end() && host->connected(known->second)) continue;
+    if (reached(address)) continue;
     auto const dialled = co_await host->dial(address);
     if (dialled) bootstrap_peers[address] = *dialled;
   }

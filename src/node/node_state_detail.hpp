@@ -64,6 +64,7 @@ struct Node::State {
   Awaitable<Result<>> create_run();
   Awaitable<Result<>> join_run();
   Awaitable<Result<>> try_to_join();
+  [[nodiscard]] bool reached(Multiaddr const& address) const;
   Awaitable<Result<>> dial_bootstrap();
   Awaitable<Result<std::string>> discover_run();
   Awaitable<Result<>> adopt(SignedManifest found);
