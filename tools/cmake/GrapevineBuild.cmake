@@ -72,9 +72,10 @@ function(grapevine_unit_tests MODULE)
 endfunction()
 
 # grapevine_fuzz(NAME SOURCE [LIBRARIES target…]): program fuzz_NAME from a source that defines
-# LLVMFuzzerTestOneInput. With GRAPEVINE_FUZZ it is a libFuzzer program, and its test runs the corpus
-# and a fixed number of mutations from a fixed seed. Otherwise the same source links with a small
-# main that does much the same without clang, so every build keeps the targets compiling and honest.
+# LLVMFuzzerTestOneInput. With GRAPEVINE_FUZZ it is a libFuzzer program: one test runs the corpus,
+# another (label fresh) goes on from there with inputs of its own, which are not the same each time.
+# Otherwise the same source links with a small main that runs the corpus and mutations of it from a
+# fixed seed without clang, so every build keeps the targets compiling and honest.
 function(grapevine_fuzz NAME SOURCE)
   cmake_parse_arguments(ARG "" "" "LIBRARIES" ${ARGN})
   set(corpus ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${NAME})
@@ -89,8 +90,11 @@ function(grapevine_fuzz NAME SOURCE)
     if(EXISTS ${corpus})
       set(known ${corpus})
     endif()
-    add_test(NAME fuzz_${NAME} COMMAND fuzz_${NAME} -seed=1 -runs=20000 -max_total_time=10
-      -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 ${scratch} ${known})
+    set(bounds -rss_limit_mb=1024 -timeout=10)
+    add_test(NAME fuzz_${NAME} COMMAND fuzz_${NAME} -runs=0 ${bounds} ${known})
+    add_test(NAME fuzz_${NAME}_fresh COMMAND fuzz_${NAME} -runs=20000 -max_total_time=10 ${bounds}
+      -print_final_stats=1 ${scratch} ${known})
+    set_tests_properties(fuzz_${NAME}_fresh PROPERTIES LABELS fresh TIMEOUT 120)
   else()
     target_sources(fuzz_${NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cpp)
     add_test(NAME fuzz_${NAME} COMMAND fuzz_${NAME} ${corpus})

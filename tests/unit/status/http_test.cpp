@@ -49,7 +49,7 @@ TEST_CASE("pipelined requests come out whole and in order, however they are spli
   std::string const text =
       "GET /status HTTP/1.1\r\nHost: localhost:80\r\n\r\n"
       "POST /x HTTP/1.1\r\nHost: [::1]:80\r\nContent-Length: 3\r\n\r\nabc"
-      "POST /y HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nde\r\n0\r\n\r\n"
+      "POST /y HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nde"
       "GET / HTTP/1.0\r\n\r\n";
   CHECK(rc::check("any piece size", [&text] {
     auto const piece = *rc::gen::inRange<std::size_t>(1, text.size() + 1);
@@ -69,6 +69,12 @@ TEST_CASE("what is not HTTP is refused") {
   CHECK(refusal("\x16\x03\x01\x02 hello\r\n\r\n") == Errc::malformed);
   CHECK(refusal("GET /\r\n\r\n") == Errc::malformed);
   CHECK(refusal("GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n") == Errc::malformed);
+}
+
+TEST_CASE("a chunked body is refused, whatever its chunks are") {
+  std::string const header = "POST /y HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (std::string const body : {"2\r\nde\r\n0\r\n\r\n", "0\r\n", "\r\n", ""})
+    CHECK(refusal(header + body) == Errc::malformed);
 }
 
 TEST_CASE("a request for two hosts is refused") {
