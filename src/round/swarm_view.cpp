@@ -31,8 +31,13 @@ std::map<PeerId, PeerView>::const_iterator SwarmView::oldest_stranger() const {
 }
 
 bool SwarmView::takes(PeerId const& peer, Beacon const& beacon, Instant now) const {
-  if (auto const known = peers_.find(peer); known != peers_.end())
-    return beacon.sequence > known->second.beacon.sequence && known->second.pace.allows(now);
+  if (auto const known = peers_.find(peer); known != peers_.end()) {
+    auto const& last = known->second.beacon;
+    // A new round is news, however short the rounds are: a newcomer that heard of every third would
+    // ask for states that are gone.
+    bool const news = beacon.round > last.round;
+    return beacon.sequence > last.sequence && (news || known->second.pace.allows(now));
+  }
   return peers_.size() < limits::round_peers_max || oldest_stranger() != peers_.end();
 }
 
@@ -43,7 +48,8 @@ bool SwarmView::saw(PeerId const& peer, Beacon const& beacon, Instant now) {
   auto& view = peers_.try_emplace(peer, PeerView{beacon, now}).first->second;
   view.beacon = beacon;
   view.seen = now;
-  return view.pace.take(now);
+  (void)view.pace.take(now);
+  return true;
 }
 
 void SwarmView::mixed_with(PeerId const& peer) {

@@ -27,7 +27,7 @@ TINY_RUN = {
     "name": "tiny",
     "model": {"vocab_size": 256, "hidden_size": 32, "intermediate_size": 64, "layers": 1, "heads": 2,
               "kv_heads": 1, "context": 32},
-    "inner_steps": 4,
+    "inner_steps": 20,
     "deadline_s_min": 1,
     "inner": {"batch": 4, "warmup_steps": 2, "schedule_steps": 200},
 }
