@@ -2,6 +2,7 @@
 
 #include "grapevine/base/limits.hpp"
 #include "grapevine/base/log.hpp"
+#include "node/claimed_tokens_detail.hpp"
 #include "node/node_state_detail.hpp"
 
 #include <algorithm>
@@ -11,8 +12,6 @@ namespace {
 
 constexpr Duration beat_time = 250ms;
 constexpr int beats_per_beacon = 8;
-// A contribution may hold what was carried over from a round that closed without it.
-constexpr std::uint64_t rounds_in_a_contribution_max = 4;
 
 }  // namespace
 
@@ -69,14 +68,8 @@ void Node::State::remember_contribution(std::uint64_t of_round, MixLane lane, Pe
 }
 
 // Who was left out for longer has learned more, and counts for no more.
-std::uint64_t Node::State::contribution_tokens_max() const {
-  auto const& agreed = manifest->manifest;
-  return rounds_in_a_contribution_max * agreed.inner_steps * agreed.inner.batch *
-         agreed.model.context;
-}
-
 std::uint64_t Node::State::contribution_tokens() const {
-  return std::min(round_tokens, contribution_tokens_max());
+  return std::min(round_tokens, claimed_tokens_max(manifest->manifest, MixLane::gradients));
 }
 
 // What a peer brings to a lane, one blob a shard: parameters, momentum, gradients.
@@ -113,13 +106,9 @@ Result<> Node::State::acceptable(Announcement const& announcement) const {
   for (std::size_t i = 0; i < bytes.size(); ++i)
     if (contribution.shards[i].bytes != bytes[i])
       return fail(Errc::schema_mismatch, "a contribution with a shard of another size");
-  // Parameters weigh the same, whoever brings them.
-  auto const tokens_max = lane == MixLane::parameters ? 1 : contribution_tokens_max();
-  if (contribution.tokens == 0 || contribution.tokens > tokens_max)
-    return fail(Errc::limit_exceeded, "a contribution that claims " +
-                                          std::to_string(contribution.tokens) +
-                                          " tokens of at most " + std::to_string(tokens_max));
-  return {};
+  if (contribution.tokens == 0)
+    return fail(Errc::limit_exceeded, "a contribution that claims no tokens");
+  return check_claimed_tokens(agreed, lane, contribution.tokens);
 }
 
 // Who still has to learn what became of an exchange is not done, and others stay for it.

@@ -5,6 +5,7 @@
 #include "grapevine/base/limits.hpp"
 #include "grapevine/base/log.hpp"
 #include "grapevine/wire/framing.hpp"
+#include "node/claimed_tokens_detail.hpp"
 #include "node/node_state_detail.hpp"
 
 #include <array>
@@ -196,7 +197,7 @@ Result<> Node::State::acceptable(MixOffer const& offer) const {
   for (std::size_t i = 0; i < bytes.size(); ++i)
     if (offer.shards[i].bytes != bytes[i])
       return fail(Errc::schema_mismatch, "an offer with a shard of another size");
-  return {};
+  return check_claimed_tokens(manifest->manifest, offer.lane, offer.tokens);
 }
 
 void Node::State::perform(pair_action::Pull const& action) { tasks.spawn(pull_side(action)); }

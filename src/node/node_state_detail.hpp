@@ -79,7 +79,6 @@ struct Node::State {
   Verdict take_announcement(GossipMessage const& message);
   void remember_contribution(std::uint64_t of_round, MixLane lane, PeerId const& author,
                              ByteView message);
-  [[nodiscard]] std::uint64_t contribution_tokens_max() const;
   [[nodiscard]] std::uint64_t contribution_tokens() const;
   [[nodiscard]] std::vector<std::uint64_t> shard_bytes(MixLane lane) const;
   [[nodiscard]] Result<> acceptable(Announcement const& announcement) const;

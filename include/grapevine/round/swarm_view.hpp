@@ -40,8 +40,9 @@ class SwarmView {
  public:
   explicit SwarmView(Duration beacon_ttl) : beacon_ttl_(beacon_ttl) {}
 
-  // Whether saw() would take it: it is newer than the one known of that peer, does not come faster
-  // than limits::beacons_per_author_per_s, and there is room for its author.
+  // Whether saw() would take it: it is newer than the one known of that peer, tells of a new round
+  // or does not come faster than limits::beacons_per_author_per_s, and there is room for its
+  // author.
   [[nodiscard]] bool takes(PeerId const& peer, Beacon const& beacon, Instant now) const;
   bool saw(PeerId const& peer, Beacon const& beacon, Instant now);
   void mixed_with(PeerId const& peer);
