@@ -17,17 +17,9 @@ Blob pick(std::vector<Blob> const& mixed, std::size_t shard, Blob const& own) {
 // the range of a float.
 std::optional<SteppedShard> step(OuterSettings const& settings, Blob const& x, Blob const& v,
                                  Blob const& d) {
-  auto const parameters = floats_of(*x);
-  if (d == nullptr) {
-    if (!all_finite(parameters) || !all_finite(floats_of(*v))) return std::nullopt;
-    return SteppedShard{hash_blob(x), hash_blob(v)};
-  }
-  auto const gradient = floats_of(*d);
-  auto const fill = [&](std::size_t first, std::span<float> z, std::span<float> step_by) {
-    std::ranges::copy(parameters.subspan(first, z.size()), z.begin());
-    std::ranges::copy(gradient.subspan(first, z.size()), step_by.begin());
-  };
-  return step_shard(floats_of(*v), settings, fill);
+  if (d != nullptr) return step_shard(settings, *x, *v, *d);
+  if (!all_finite(floats_of(*x)) || !all_finite(floats_of(*v))) return std::nullopt;
+  return SteppedShard{hash_blob(x), hash_blob(v)};
 }
 
 void append_blobs(std::vector<Blob>& to, std::vector<HashedBlob> const& shards) {

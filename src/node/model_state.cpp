@@ -79,18 +79,19 @@ ModelStatePtr make_state(Hash const& run, std::uint64_t round, std::uint32_t sha
   return state;
 }
 
-std::optional<SteppedShard> step_shard(std::span<float const> momentum,
-                                       OuterSettings const& settings, FillStep const& fill) {
-  Tile z_tile, v_tile, d_tile;
-  BlobBuilder parameters_after(momentum.size()), momentum_after(momentum.size());
+std::optional<SteppedShard> step_shard(OuterSettings const& settings, Bytes const& parameters,
+                                       Bytes const& momentum, Bytes const& gradient) {
+  Tile z_tile, v_tile;
+  auto const z_before = floats_of(parameters), v_before = floats_of(momentum);
+  auto const d = floats_of(gradient);
+  BlobBuilder parameters_after(z_before.size()), momentum_after(z_before.size());
   while (!parameters_after.complete()) {
     auto const first = parameters_after.size();
     auto const z = parameters_after.next(z_tile);
     auto const v = parameters_after.next(v_tile);
-    auto const d = parameters_after.next(d_tile);
-    fill(first, z, d);
-    std::ranges::copy(momentum.subspan(first, v.size()), v.begin());
-    outer_step(settings, d, v, z);
+    std::ranges::copy(z_before.subspan(first, z.size()), z.begin());
+    std::ranges::copy(v_before.subspan(first, v.size()), v.begin());
+    outer_step(settings, d.subspan(first, z.size()), v, z);
     if (!all_finite(z) || !all_finite(v)) return std::nullopt;
     parameters_after.append(z);
     momentum_after.append(v);
@@ -114,13 +115,8 @@ ModelStatePtr apply_results(ModelState const& state, OuterSettings const& settin
   ++next->round;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i] == nullptr) continue;
-    auto const parameters = floats_of(*state.parameters[i].blob);
-    auto const gradient = floats_of(*results[i]);
-    auto const fill = [&](std::size_t first, std::span<float> z, std::span<float> d) {
-      std::ranges::copy(parameters.subspan(first, z.size()), z.begin());
-      std::ranges::copy(gradient.subspan(first, d.size()), d.begin());
-    };
-    auto stepped = step_shard(floats_of(*state.momentum[i].blob), settings, fill);
+    auto stepped =
+        step_shard(settings, *state.parameters[i].blob, *state.momentum[i].blob, *results[i]);
     if (!stepped) continue;
     next->parameters[i] = std::move(stepped->parameters);
     next->momentum[i] = std::move(stepped->momentum);

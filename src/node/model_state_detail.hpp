@@ -7,7 +7,6 @@
 #include "grapevine/net/blob_exchange.hpp"
 #include "grapevine/wire/messages.hpp"
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,17 +44,14 @@ using ModelStatePtr = std::shared_ptr<ModelState const>;
 // Writes the descriptor anew, after the shards.
 void describe(ModelState& state);
 
-// One shard after an outer step; nothing when a value would leave the range of a float. `fill`
-// gives the parameters to step from and the averaged gradient of the values from `first` on.
+// One shard after an outer step; nothing when a value would leave the range of a float.
 struct SteppedShard {
   HashedBlob parameters;
   HashedBlob momentum;
 };
-using FillStep =
-    std::function<void(std::size_t first, std::span<float> parameters, std::span<float> gradient)>;
-[[nodiscard]] std::optional<SteppedShard> step_shard(std::span<float const> momentum,
-                                                     OuterSettings const& settings,
-                                                     FillStep const& fill);
+[[nodiscard]] std::optional<SteppedShard> step_shard(OuterSettings const& settings,
+                                                     Bytes const& parameters, Bytes const& momentum,
+                                                     Bytes const& gradient);
 
 // The next round's state: an outer step in every shard that has a result, the others unmoved. A
 // result so large that the step would leave the range of a float moves nothing either.

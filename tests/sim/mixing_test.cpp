@@ -3,12 +3,15 @@
 #include "grapevine/base/log.hpp"
 #include "grapevine/world/swarm.hpp"
 
+#include "run_to_the_end.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <set>
 
 using namespace grapevine;
+using grapevine::test::run_to_the_end;
 using grapevine::world::Swarm;
 using grapevine::world::SwarmOptions;
 
@@ -42,16 +45,6 @@ SwarmOptions options_for(Variant const& variant) {
   options.rounds = 6;
   options.mixing = {variant.mix1, variant.mix2, false, variant.momentum};
   return options;
-}
-
-void run_to_the_end(Swarm& swarm, std::uint64_t rounds) {
-  Instant const begin = swarm.world.now();
-  REQUIRE(swarm.world.run_until(begin + 30min, [&] { return swarm.all_ended(); }));
-  for (auto const& [machine, ending] : swarm.endings) {
-    CAPTURE(machine);
-    CHECK(ending.error.empty());
-    CHECK(ending.round == rounds);
-  }
 }
 
 // Mean squared distance between the parameters of two peers at the end.

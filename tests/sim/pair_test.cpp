@@ -3,11 +3,14 @@
 #include "grapevine/world/swarm.hpp"
 #include "node/pair_store_detail.hpp"
 
+#include "run_to_the_end.hpp"
+
 #include <doctest/doctest.h>
 
 #include <set>
 
 using namespace grapevine;
+using grapevine::test::run_to_the_end;
 using grapevine::world::Swarm;
 using grapevine::world::SwarmOptions;
 
@@ -65,16 +68,6 @@ SwarmOptions options_for(std::uint64_t seed, MixPattern mix, std::size_t peers) 
   options.peers = peers;
   options.rounds = 8;
   return options;
-}
-
-void run_to_the_end(Swarm& swarm, std::uint64_t rounds) {
-  Instant const begin = swarm.world.now();
-  REQUIRE(swarm.world.run_until(begin + 30min, [&] { return swarm.all_ended(); }));
-  for (auto const& [machine, ending] : swarm.endings) {
-    CAPTURE(machine);
-    CHECK(ending.error.empty());
-    CHECK(ending.round == rounds);
-  }
 }
 
 // Two peers, and when they exchanged for the last time if nothing came between.
