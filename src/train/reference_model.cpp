@@ -1,7 +1,7 @@
 #include "train/reference_model_detail.hpp"
 
 #include "grapevine/base/assert.hpp"
-#include "train/portable_math_detail.hpp"
+#include "grapevine/base/portable_math.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 #include "grapevine/train/reference_trainer.hpp"
 
 #include "grapevine/base/assert.hpp"
+#include "grapevine/base/portable_math.hpp"
 #include "grapevine/train/trainer_state.hpp"
-#include "train/portable_math_detail.hpp"
 #include "train/reference_model_detail.hpp"
 
 #include <fmt/format.h>

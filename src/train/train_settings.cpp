@@ -1,7 +1,7 @@
 #include "grapevine/train/train_settings.hpp"
 
 #include "grapevine/base/limits.hpp"
-#include "train/portable_math_detail.hpp"
+#include "grapevine/base/portable_math.hpp"
 
 #include <fmt/format.h>
 

@@ -1,14 +1,11 @@
 #include "grapevine/train/train_settings.hpp"
 
 #include "grapevine/base/limits.hpp"
-#include "train/portable_math_detail.hpp"
 
 #include <doctest/doctest.h>
-#include <rapidcheck.h>
 
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 using namespace grapevine;
 
@@ -31,18 +28,6 @@ TEST_CASE("a schedule without warm-up, or shorter than it, is defined") {
   CHECK(learning_rate(s, 4) == 0.5);
   CHECK(learning_rate(s, 9) == 1.0);
   CHECK(learning_rate(s, 10) == 0.5);
-}
-
-TEST_CASE("portable functions agree with libm") {
-  CHECK(rc::check("exp, log and cosine", [] {
-    double const x = *rc::gen::inRange(-600'000, 600'000) / 1000.0;
-    double const unit = *rc::gen::inRange(0, 100'001) / 100'000.0;
-    RC_ASSERT(std::abs(portable::exp(x) / std::exp(x) - 1) < 1e-11);
-    RC_ASSERT(std::abs(portable::log(std::exp(x)) - x) < 1e-10);
-    RC_ASSERT(std::abs(portable::cos_pi(unit) - std::cos(std::numbers::pi * unit)) < 1e-11);
-  }));
-  CHECK(portable::power(0.9, 5) == doctest::Approx(std::pow(0.9, 5)));
-  CHECK(portable::power(0.9, 0) == 1.0);
 }
 
 TEST_CASE("settings are checked, and the message names the field") {

@@ -1,4 +1,4 @@
-#include "train/portable_math_detail.hpp"
+#include "grapevine/base/portable_math.hpp"
 
 #include <cmath>
 #include <numbers>
