@@ -196,6 +196,10 @@ inline constexpr Duration http_idle_max = 30s;
 inline constexpr std::size_t http_response_bytes_max = 16 * 1024 * 1024;  // what our client reads
 inline constexpr std::size_t metric_labels_max = 32;                      // values of one label
 
+// probe batches
+inline constexpr std::size_t probe_tokens_max = 256;  // of the batch, and rows of an answer
+inline constexpr std::size_t probe_listed_max = 64;   // likeliest tokens in a row of an answer
+
 // runs
 inline constexpr std::size_t shards_max = 16;
 inline constexpr std::size_t mix_shards_max = 3 * shards_max;  // parameters, momentum, gradients
