@@ -251,6 +251,7 @@ Awaitable<> Node::State::take_part() {
 Awaitable<> Node::State::shut_down() {
   ++inner_generation;
   while (checkpoint_running) co_await checkpoint_gate.wait();
+  if (blobs != nullptr) release_round_before();
   if (round_start && on_disk != Version{round_start->state->round, round_start->state->hash()}) {
     auto written = co_await write_checkpoint(*round_start);
     if (!written) problem(written.error());

@@ -79,7 +79,7 @@ Awaitable<Result<>> Node::State::write_checkpoint(RoundStart start) {
     checkpoint.outer_momentum = flatten(start.state->momentum);
     checkpoint.trainer = std::move(start.trainer);
     auto const files =
-        checkpoint_files(checkpoint, layout, to_config_json(manifest->manifest.model));
+        checkpoint_files(std::move(checkpoint), layout, to_config_json(manifest->manifest.model));
     std::vector<Storage::File> views;
     for (auto const& file : files) views.push_back({file.name, file.content});
     TRY(doors.storage.write_folder(path_of(round_number), views));

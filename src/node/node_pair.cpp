@@ -216,10 +216,15 @@ Awaitable<Result<PulledSide>> Node::State::fetch_side(pair_action::Pull action) 
   PulledSide pulled;
   pulled.tokens = action.theirs.tokens;
   std::vector<PeerId> const holders{action.exchange.partner};
-  for (auto const& ref : action.theirs.shards) {
-    CO_TRY_ASSIGN(auto const got, co_await blobs->fetch(ref, holders, action.deadline));
-    pulled.blobs.push_back(got.blob);
-  }
+  auto const& refs = action.theirs.shards;
+  std::map<BlobRef, Blob> here;
+  std::function<Result<>(BlobRef const&, Blob const&)> const arrived =
+      [&here](BlobRef const& ref, Blob const& blob) -> Result<> {
+    here[ref] = blob;
+    return {};
+  };
+  CO_TRY(co_await fetch_all(refs, holders, action.deadline, arrived));
+  for (auto const& ref : refs) pulled.blobs.push_back(here.at(ref));
   auto check = [this, &action, &pulled](std::stop_token) {
     return check_side(action.exchange.lane, pulled.blobs, manifest->manifest.shards,
                       layout.elements());

@@ -223,6 +223,7 @@ Awaitable<ModelStatePtr> Node::State::step_together(round_action::Apply action) 
 }
 
 Awaitable<> Node::State::apply(round_action::Apply action) {
+  release_round_before();
   ModelStatePtr const base = state;
   ModelStatePtr next;
   if (manifest->manifest.mixing.one_state())
@@ -243,8 +244,7 @@ Awaitable<> Node::State::apply(round_action::Apply action) {
   co_await record(action, base->hash(), next->hash());
   checkpoint_if_due();
   round_blobs.clear();
-  for (auto const& blob : std::exchange(kept_gradients_before, std::exchange(kept_gradients, {})))
-    blobs->release(blob);
+  kept_gradients_before = std::exchange(kept_gradients, {});
   announced_before = std::exchange(announced, {});
   contribution_hashes.erase(contribution_hashes.begin(),
                             contribution_hashes.lower_bound({next->round, MixLane{}, PeerId{}}));

@@ -41,6 +41,17 @@ struct PulledSide {
   double norm = 0;  // of its outer gradient
 };
 
+// Several blobs that are pulled from the same holders.
+struct Fetches {
+  std::vector<BlobRef> refs;
+  std::vector<PeerId> holders;
+  Instant deadline{};
+  std::function<Result<>(BlobRef const&, Blob const&)> arrived;
+  Result<> outcome{};
+  std::size_t begun = 0, here = 0;
+  Gate changed{};
+};
+
 struct Node::State {
   State(Doors doors, NodeOptions options);
 
@@ -146,6 +157,13 @@ struct Node::State {
   Awaitable<> sync(round_action::Sync action);
   Awaitable<Result<ModelStatePtr>> pull_state(Version version, std::vector<PeerId> holders,
                                               std::function<bool()> still_wanted);
+  Awaitable<Result<>> fetch_all(std::vector<BlobRef> refs, std::vector<PeerId> holders,
+                                Instant deadline,
+                                std::function<Result<>(BlobRef const&, Blob const&)> arrived);
+  Awaitable<> run_fetches(Fetches& fetches, TaskGroup& group);
+  Awaitable<> fetch_one_by_one(Fetches& fetches);
+  void release_round_before();
+  void release_states_before();
   Awaitable<Result<>> adopt_state(ModelStatePtr next);
   Awaitable<Result<>> set_trainer(ModelStatePtr next, bool keep_progress);
   void keep(ModelState const& kept);
@@ -193,8 +211,12 @@ struct Node::State {
   std::deque<RoundEvent> events;
   bool feeding = false;
   ModelStatePtr state;
-  ModelStatePtr previous;  // still served: others may be one round behind
-  struct Unfinished {      // what has come of a state that is not all here yet
+  struct StateBefore {
+    ModelStatePtr state;
+    Instant replaced{};
+  };
+  std::deque<StateBefore> states_before;  // still served: others may be behind
+  struct Unfinished {                     // what has come of a state that is not all here yet
     Version version;
     std::map<BlobRef, Blob> shards;
   } unfinished;

@@ -292,14 +292,17 @@ void Round::look_around() {
 
 // Most of the swarm is still in earlier rounds. Going on without it, a peer that was alone for a
 // while, or has a fast link, would stay ahead for ever and mix with nobody; when the others come,
-// it takes over what they agree on.
+// it takes over what they agree on. Where as many are here as there, those may only need a moment:
+// a newcomer pulls the state of one who was alone so far.
 bool Round::runs_away() const {
-  if (now_ >= inner_ended_ + settings_.wait_max) return false;
-  std::size_t behind = 0;
-  std::size_t here = 1;
-  for (auto const& [peer, view] : view_.peers())
-    if (view.counts()) ++(view.beacon.round < version_.round ? behind : here);
-  return behind > here;
+  std::size_t here = 1, behind = 0, coming = 0;
+  for (auto const& [peer, view] : view_.peers()) {
+    bool const earlier = view.beacon.round < version_.round;
+    if (view.counts()) ++(earlier ? behind : here);
+    if (earlier && view.beacon.state == PeerState::syncing) ++coming;
+  }
+  if (behind > here) return now_ < inner_ended_ + settings_.wait_max;
+  return behind + coming >= here && now_ < inner_ended_ + settings_.wait_min;
 }
 
 bool Round::of_one_mind() const { return view_.agreed(version_, unserved_) == version_; }

@@ -159,8 +159,7 @@ Result<std::vector<float>> read_model_file(ByteView bytes, TensorLayout const& l
   return flat(file, layout);
 }
 
-std::vector<CheckpointFile> checkpoint_files(Checkpoint const& checkpoint,
-                                             TensorLayout const& layout,
+std::vector<CheckpointFile> checkpoint_files(Checkpoint checkpoint, TensorLayout const& layout,
                                              std::string_view config_json) {
   std::vector<CheckpointFile> files;
   if (!config_json.empty()) {
@@ -168,7 +167,9 @@ std::vector<CheckpointFile> checkpoint_files(Checkpoint const& checkpoint,
     append(files.back().content, as_bytes(config_json));
   }
   files.push_back({model_name, model_file(layout, checkpoint.parameters)});
+  checkpoint.parameters = {};
   files.push_back({optimizer_name, write_optimizer(checkpoint.trainer)});
+  checkpoint.trainer.tensors = {};
   if (!checkpoint.outer_momentum.empty())
     files.push_back({outer_name, model_file(layout, checkpoint.outer_momentum)});
   files.push_back({state_name, write_state(checkpoint, files)});

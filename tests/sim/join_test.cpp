@@ -44,3 +44,26 @@ TEST_CASE("a newcomer that loses its link half-way goes on with what it has") {
   CHECK(swarm.endings.at(1).state == swarm.endings.at(0).state);
   CHECK(swarm.ledger(0)->back()->inputs.size() == 2);
 }
+
+TEST_CASE("a newcomer comes into a run whose rounds are far shorter than its pull") {
+  set_log_level(LogLevel::off);
+  for (auto const delay : {2ms, 20ms, 60ms}) {
+    CAPTURE(to_seconds(delay));
+    SwarmOptions options;
+    options.peers = 1;
+    options.rounds = 0;
+    options.inner_steps = 2;
+    options.link = {sim::rules::delay(delay)};
+    options.machines[0] = {.train = {1ms, 2ms}, .heavy = {1ms, 2ms}};
+    options.machines[1] = options.machines[0];
+    Swarm swarm(options);
+    swarm.world.run_for(10s);
+    CHECK(swarm.node(0).snapshot().round.current > 200);  // twenty a second and more
+
+    swarm.add_peer();
+    auto const together = [&] {
+      return swarm.world.running(1) && swarm.node(0).snapshot().round.mix2.participants.size() == 2;
+    };
+    CHECK(swarm.world.run_for(10s, together));
+  }
+}

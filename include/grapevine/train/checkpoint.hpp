@@ -32,8 +32,9 @@ struct CheckpointFile {
 
 // More than any file of a checkpoint of this model has.
 [[nodiscard]] std::uint64_t checkpoint_file_bytes_max(TensorLayout const& layout);
-// `config_json` may be empty (a model that is not a transformer has none).
-[[nodiscard]] std::vector<CheckpointFile> checkpoint_files(Checkpoint const& checkpoint,
+// `config_json` may be empty (a model that is not a transformer has none). What is in a file is let
+// go of: at most one large tensor is there twice.
+[[nodiscard]] std::vector<CheckpointFile> checkpoint_files(Checkpoint checkpoint,
                                                            TensorLayout const& layout,
                                                            std::string_view config_json);
 

@@ -328,9 +328,22 @@ TEST_CASE("a pull that ends after another was asked for changes nothing") {
 
 TEST_CASE("a peer that is ahead of most others waits for them, and not for a few, nor for ever") {
   auto const settings = settings_of_one();
-  for (std::uint8_t const behind : {1, 3}) {
+  struct Others {
+    std::uint8_t here;
+    std::uint8_t behind;
+    PeerState state;
+    Duration waited_for;
+  };
+  for (auto const& others :
+       {Others{1, 1, PeerState::mixing, 0s}, Others{1, 1, PeerState::syncing, 0s},
+        Others{0, 1, PeerState::mixing, settings.wait_min},
+        Others{0, 1, PeerState::syncing, settings.wait_min},
+        Others{0, 3, PeerState::syncing, settings.wait_min}, Others{0, 1, PeerState::paused, 0s},
+        Others{0, 3, PeerState::mixing, settings.wait_max}})
     for (bool const they_come : {true, false}) {
-      CAPTURE(behind);
+      CAPTURE(others.here);
+      CAPTURE(others.behind);
+      CAPTURE(static_cast<int>(others.state));
       CAPTURE(they_come);
       Round round(settings);
       Instant now{};
@@ -341,34 +354,36 @@ TEST_CASE("a peer that is ahead of most others waits for them, and not for a few
       };
       Version const ours{7, sha256(as_bytes("ours"))};
       Beacon beacon;
-      beacon.state = PeerState::mixing;
-      auto const tell = [&](std::uint64_t in_round, Hash const& state) {
+      auto const tell = [&](Version const& of_those_behind) {
         ++beacon.sequence;
-        beacon.round = in_round;
-        beacon.state_hash = state;
-        for (std::uint8_t i = 0; i < behind; ++i)
+        for (std::uint8_t i = 0; i < others.here + others.behind; ++i) {
+          auto const& version = i < others.here ? ours : of_those_behind;
+          beacon.round = version.round;
+          beacon.state_hash = version.state;
+          beacon.state = i < others.here ? PeerState::training : others.state;
           feed(round_event::BeaconSeen{peer_number(static_cast<std::uint8_t>(2 + i)), beacon});
+        }
       };
-      tell(4, sha256(as_bytes("theirs")));
+      Version const theirs{4, sha256(as_bytes("theirs"))};
+      tell(theirs);
       feed(round_event::Start{ours, false});
       now += 10s;
+      tell(theirs);
       feed(round_event::InnerDone{20, 10s});
-      CHECK(prepared == (behind == 1 ? 1 : 0));
-      if (behind == 1) continue;
-      Instant const ended = now;
-      while (now + 2s < ended + settings.wait_max) {
-        now += 2s;
-        tell(4, sha256(as_bytes("theirs")));
+      Instant const until = now + others.waited_for;
+      while (now + 1s < until) {
+        CHECK(prepared == 0);
+        now += 1s;
+        tell(theirs);
       }
-      CHECK(prepared == 0);
-      now += 2s;
-      if (they_come)
-        tell(7, ours.state);
-      else
-        tell(4, sha256(as_bytes("theirs")));
+      if (now < until && they_come) {
+        CHECK(prepared == 0);
+        tell(ours);
+      }
+      now = std::max(now, until);
+      tell(theirs);
       CHECK(prepared == 1);
     }
-  }
 }
 
 TEST_CASE("a liar who claims a far round moves nobody") {
