@@ -59,6 +59,7 @@ void Butterfly::handle(butterfly_event::Began const& event) {
   book_of(version_.round);
   blobs_.clear();
   members_ever_.clear();
+  excused_.clear();
   ranked_.clear();
 }
 
@@ -148,6 +149,11 @@ void Butterfly::handle(butterfly_event::Averaged const& event) {
   actions_.push_back(butterfly_action::Publish{result});
 }
 
+void Butterfly::handle(butterfly_event::Left const&) {
+  phase_ = Phase::listening;
+  contributes_ = false;
+}
+
 void Butterfly::handle(butterfly_event::Tick const&) {
   note_members();
   if (phase_ == Phase::collecting) collect();
@@ -181,6 +187,10 @@ void Butterfly::note_members() {
   };
   for (auto const& peer : contributors()) note(peer);
   for (auto const& peer : expected()) note(peer);
+  for (auto const& peer : members_ever_) {
+    auto const* const seen = view_.find(peer);
+    if (seen != nullptr && seen->beacon.state == PeerState::paused) excused_.insert(peer);
+  }
 }
 
 Contribution const* Butterfly::contribution_of(PeerId const& peer) const {
@@ -418,7 +428,7 @@ void Butterfly::close() {
     action.inputs.push_back({peer, contribution->tokens, contribution->norm, shards});
   }
   for (auto const& peer : members_ever_)
-    if (!used.contains(peer) &&
+    if (!used.contains(peer) && !excused_.contains(peer) &&
         action.inputs.size() + action.missing.size() < limits::round_peers_max)
       action.missing.push_back({peer, why_missing(peer)});
   phase_ = Phase::closed;

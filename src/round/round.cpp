@@ -34,6 +34,8 @@ std::string_view to_string(RoundPhase phase) {
       return "applying";
     case RoundPhase::syncing:
       return "syncing";
+    case RoundPhase::paused:
+      return "paused";
     case RoundPhase::finished:
       return "finished";
   }
@@ -52,6 +54,7 @@ std::vector<RoundAction> Round::on(RoundEvent const& event, Instant now) {
   now_ = now;
   view_.expire(now);
   std::visit([this](auto const& e) { handle(e); }, event);
+  rest_if_asked();
   if (together())
     go_on_together();
   else
@@ -140,6 +143,8 @@ PeerState Round::beacon_state() const {
     case RoundPhase::collecting:
     case RoundPhase::applying:
       return provisional_ ? PeerState::syncing : PeerState::mixing;
+    case RoundPhase::paused:
+      return PeerState::paused;
     case RoundPhase::finished:
       return PeerState::stopping;
   }
@@ -244,12 +249,28 @@ void Round::handle(round_event::SyncFailed const& event) {
   retry_sync_at_ = now_ + sync_retry_time;
 }
 
+void Round::handle(round_event::Pause const&) { pause_asked_ = true; }
+
+void Round::handle(round_event::Resume const& event) {
+  pause_asked_ = false;
+  if (phase_ != RoundPhase::paused) return;
+  round_started_ = now_;
+  provisional_ |= event.provisional && together();
+  auto const ahead = leaders();
+  if (ahead && (together() || ahead->round > version_.round + 1)) return sync_to(*ahead);
+  if (!inner_begun_) return start_round();
+  if (!inner_done_) return start_inner(true);
+  phase_ = RoundPhase::training;  // all is trained that this round asks for
+  actions_.push_back(round_action::BeaconNow{});
+}
+
 void Round::begin_round() {
   mix_both(butterfly_event::Began{version_, !provisional_});
   mine_.reset();
   mixed_.clear();
   unserved_.clear();
   failed_ = false;
+  inner_begun_ = false;
   inner_done_ = false;
   awaited_.reset();
   retry_sync_at_.reset();
@@ -261,12 +282,18 @@ void Round::begin_round() {
     actions_.push_back(round_action::Finished{});
     return;
   }
+  if (pause_asked_) return rest();
+  start_round();
+}
+
+void Round::start_round() {
   start_inner(false);
   share_parameters();
 }
 
 void Round::start_inner(bool again) {
   phase_ = RoundPhase::training;
+  inner_begun_ = true;
   inner_target_ = settings_.inner_steps;
   double const median = view_.median_steps_per_s();
   if (rates_.steps_per_s > 0 && median > slower_by_max * rates_.steps_per_s) {
@@ -275,6 +302,24 @@ void Round::start_inner(bool again) {
   }
   actions_.push_back(
       round_action::StartInner{version_.round * settings_.inner_steps, inner_target_, again});
+  actions_.push_back(round_action::BeaconNow{});
+}
+
+void Round::rest_if_asked() {
+  if (!pause_asked_ || (phase_ != RoundPhase::training && phase_ != RoundPhase::syncing)) return;
+  if (phase_ == RoundPhase::training && !inner_done_) actions_.push_back(round_action::StopInner{});
+  rest();
+}
+
+// What this peer has trained of the round stays with its trainer. A Mix1 that is under way goes on
+// to its end, others count on it; nothing new is pulled.
+void Round::rest() {
+  if (settings_.mixing.mix2 == MixPattern::global) mix(gradients_, butterfly_event::Left{});
+  bool const not_begun = settings_.mixing.mix1 == MixPattern::global && !inner_begun_;
+  if (not_begun) mix(parameters_, butterfly_event::Left{});
+  phase_ = RoundPhase::paused;
+  awaited_.reset();
+  retry_sync_at_.reset();
   actions_.push_back(round_action::BeaconNow{});
 }
 
@@ -345,6 +390,7 @@ void Round::prepare() {
 
 void Round::sync_to(Version const& version) {
   ASSERT(version.round > version_.round);
+  if (pause_asked_) return rest();
   if (together()) mix(gradients_, butterfly_event::Left{});
   phase_ = RoundPhase::syncing;
   awaited_ = version;

@@ -86,7 +86,7 @@ struct Averaged {
 struct Rate {
   double bytes_per_s = 0;
 };
-// This peer no longer waits for the others.
+// This peer no longer waits for the others, and pulls nothing for them.
 struct Left {};
 // Time has passed or the view has changed. Only this ends a wait.
 struct Tick {};
@@ -192,7 +192,7 @@ class Butterfly {
   void handle(butterfly_event::Fetched const& event);
   void handle(butterfly_event::Averaged const& event);
   void handle(butterfly_event::Rate const& event) { bytes_per_s_ = event.bytes_per_s; }
-  void handle(butterfly_event::Left const&) { phase_ = Phase::listening; }
+  void handle(butterfly_event::Left const&);
   void handle(butterfly_event::Tick const&);
 
   void note_members();
@@ -233,6 +233,7 @@ class Butterfly {
   std::map<std::uint64_t, Book> books_;  // of this round and the next
   std::map<BlobRef, Asked> blobs_;       // of this round
   std::set<PeerId> members_ever_;        // who counted at some time in this round; bounded
+  std::set<PeerId> excused_;             // of those, who paused: planned, so it is no failure
   std::vector<PeerId> ranked_;           // the others whose ranks before_us holds
   Duration inner_took_{};
   double bytes_per_s_ = 0;

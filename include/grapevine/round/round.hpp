@@ -9,6 +9,9 @@
 //                     └──┼──────────────────────┘                             training)      │
 //                        └──────────────────────────────── Applied ──────────────────────────┘
 //
+// Pause leads to `paused`: at once while a peer trains or pulls a state, after the round while it
+// mixes. Its beacon says so, nobody waits for it, and Resume brings it back as one that comes late.
+//
 // What it guarantees, asserted at each step: the round grows by exactly one per Apply and never
 // shrinks; every wait has an end that follows from measured rates and is bounded by the manifest; a
 // missing peer is a reason in `Apply::missing`, never a stop; nothing that was trained is thrown
@@ -53,6 +56,7 @@ enum class RoundPhase : std::uint8_t {
   collecting,
   applying,
   syncing,
+  paused,
   finished
 };
 [[nodiscard]] std::string_view to_string(RoundPhase phase);
@@ -107,15 +111,23 @@ struct Rates {
   double steps_per_s = 0;
   double bytes_per_s = 0;
 };
+// This peer is to rest: a round that it trains in is left, one that it mixes in is ended first.
+struct Pause {};
+// `provisional`: the others are well into the round it left, so it trains with weight zero until
+// that is over.
+struct Resume {
+  bool provisional = false;
+};
 struct Tick {};
 }  // namespace round_event
 
-using RoundEvent = std::variant<round_event::Start, round_event::BeaconSeen, round_event::PeerLost,
-                                round_event::ContributionSeen, round_event::ResultSeen,
-                                round_event::InnerDone, round_event::InnerFailed,
-                                round_event::Prepared, round_event::Fetched, round_event::Averaged,
-                                round_event::PairClosed, round_event::Applied, round_event::Synced,
-                                round_event::SyncFailed, round_event::Rates, round_event::Tick>;
+using RoundEvent =
+    std::variant<round_event::Start, round_event::BeaconSeen, round_event::PeerLost,
+                 round_event::ContributionSeen, round_event::ResultSeen, round_event::InnerDone,
+                 round_event::InnerFailed, round_event::Prepared, round_event::Fetched,
+                 round_event::Averaged, round_event::PairClosed, round_event::Applied,
+                 round_event::Synced, round_event::SyncFailed, round_event::Rates,
+                 round_event::Pause, round_event::Resume, round_event::Tick>;
 
 namespace round_action {
 using butterfly_action::Average;
@@ -218,12 +230,17 @@ class Round {
   void handle(round_event::Synced const& event);
   void handle(round_event::SyncFailed const& event);
   void handle(round_event::Rates const& event);
+  void handle(round_event::Pause const& event);
+  void handle(round_event::Resume const& event);
   void handle(round_event::Tick const&) {}
 
   void go_on_together();
   void go_on_apart();
   void begin_round();
+  void start_round();
   void start_inner(bool again);
+  void rest_if_asked();
+  void rest();
   void look_around();  // is the swarm ahead, or of another mind?
   void heal();         // pull what most others of this round agree on, if it is not ours
   [[nodiscard]] bool of_one_mind() const;
@@ -259,6 +276,8 @@ class Round {
   RoundPhase phase_ = RoundPhase::idle;
   Version version_;
   bool provisional_ = false;
+  bool pause_asked_ = false;        // and not yet taken back
+  bool inner_begun_ = false;        // of this round
   bool failed_ = false;             // the trainer's progress is worthless
   bool inner_done_ = false;         // in training: waits for a heal to end before preparing
   std::set<Version> unserved_;      // of this round: nobody gave us their state

@@ -76,6 +76,8 @@ class RoundWorld : public VirtualTime {
     for (std::size_t j = 0; j < peers_.size(); ++j)
       if (j != i) later(latency(), [=, this] { feed(j, round_event::PeerLost{id(i)}); });
   }
+  void pause(std::size_t i) { feed(i, round_event::Pause{}); }
+  void resume(std::size_t i) { feed(i, round_event::Resume{true}); }
   [[nodiscard]] bool all_finished() const {
     for (auto const& peer : peers_)
       if (peer.alive && !peer.finished) return false;
