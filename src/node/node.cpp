@@ -4,6 +4,7 @@
 #include "grapevine/base/log.hpp"
 #include "grapevine/node/identity_file.hpp"
 #include "node/node_state_detail.hpp"
+#include "node/pause_file_detail.hpp"
 #include "node/port_file_detail.hpp"
 
 namespace grapevine {
@@ -55,14 +56,17 @@ Awaitable<Result<>> Node::State::open_home() {
   if (options.name.empty()) options.name = self.brief();
   std::uint64_t const unix_ns = doors.clock.unix_ns();
   std::uint16_t port = 0;
-  auto open = [this, unix_ns, &port](std::stop_token) -> Result<std::uint64_t> {
+  bool rest = false;
+  auto open = [this, unix_ns, &port, &rest](std::stop_token) -> Result<std::uint64_t> {
     if (options.keep_port) port = load_port(doors.storage);
     TRY_ASSIGN(peer_store, PeerStore::open(doors.storage));
     TRY_ASSIGN(ledger, Ledger::open(doors.storage));
+    rest = pause_is_asked_for(doors.storage);
     return peer_store->reserve_sequence(unix_ns);
   };
   auto const sequence = co_await run_on<Result<std::uint64_t>>(doors.heavy, open);
   if (!sequence) co_return tl::unexpected(sequence.error());
+  if (rest) pause_for(PauseReason::asked, std::nullopt);
   for (auto const& aside : {peer_store->set_aside(), ledger->set_aside()})
     if (!aside.empty()) problem(Error(Errc::database_corrupt, "set aside as " + aside));
   ledger_head = ledger->head();
@@ -137,6 +141,7 @@ Awaitable<Result<>> Node::State::first_state() {
   settings.wait_max = from_seconds(agreed.deadline_s_max);
   settings.beacon_ttl = beacon_ttl;
   round = std::make_unique<Round>(settings);
+  tell_round_of_pauses();
   subscribe();
   tasks.spawn(beat());
   tasks.spawn(keep_connected());
@@ -174,6 +179,11 @@ Awaitable<Result<>> Node::State::first_state() {
   bool provisional = state && round_is_under_way();
   std::function<bool()> const wanted = [this] { return !stop_requested; };
   while (!stop_requested) {
+    if (paused() && state) break;
+    if (paused()) {
+      co_await doors.clock.sleep_for(100ms);
+      continue;
+    }
     auto const newest = round->view().newest();
     if (state && (!newest || newest->round <= state->round)) break;
     if (!newest && doors.clock.now() < patience) {
@@ -236,8 +246,10 @@ Awaitable<> Node::State::take_part() {
   bool const same_state = manifest->manifest.mixing.one_state();
   auto others_done = [this, same_state] {
     for (auto const& [peer, view] : round->view().peers())
-      if (view.beacon.state != PeerState::stopping || view.beacon.round != round->version().round ||
-          (same_state && view.version() != round->version()))
+      if (view.beacon.state != PeerState::paused &&
+          (view.beacon.state != PeerState::stopping ||
+           view.beacon.round != round->version().round ||
+           (same_state && view.version() != round->version())))
         return false;
     return true;
   };
@@ -298,6 +310,12 @@ void Node::stop() {
   state_->stop_requested = true;
   state_->stop_gate.notify_all();
 }
+
+Awaitable<Result<>> Node::pause() { return state_->ask_for_pause(true); }
+
+Awaitable<Result<>> Node::resume() { return state_->ask_for_pause(false); }
+
+Awaitable<Result<>> Node::checkpoint() { return state_->checkpoint_now(); }
 
 bool Node::saved() const { return state_->closing && !state_->checkpoint_running; }
 

@@ -104,6 +104,14 @@ void Node::State::checkpoint_if_due() {
   if (due && !checkpoint_running) tasks.spawn(write_in_background(*round_start));
 }
 
+Awaitable<Result<>> Node::State::checkpoint_now() {
+  while (checkpoint_running) co_await checkpoint_gate.wait();
+  if (!round_start || closing) co_return fail(Errc::not_found, "no state yet that could be kept");
+  if (on_disk == Version{round_start->state->round, round_start->state->hash()})
+    co_return Result<>{};
+  co_return co_await write_checkpoint(*round_start);
+}
+
 Awaitable<> Node::State::write_in_background(RoundStart start) {
   auto const written = co_await write_checkpoint(std::move(start));
   if (!written) problem(written.error());

@@ -31,6 +31,7 @@ Snapshot Node::State::snapshot() const {
     shown.training.utilization = std::min(1.0, last_round.compute_s / last_round.duration_s);
   shown.queues["train"] = {doors.train.queued(), 64};
   shown.queues["heavy"] = {doors.heavy.queued(), 64};
+  if (paused()) shown.pause = longest_pause();
   if (round != nullptr) fill_round(shown);
   if (host != nullptr) {
     fill_peers(shown);

@@ -2,8 +2,9 @@
 // end), node_join.cpp (finding the run and the others), node_gossip.cpp (beacons and
 // announcements), node_round.cpp (performing the machine's actions), node_pair.cpp (pair
 // exchanges), node_apart.cpp (the outer step of a peer with a state of its own), node_sync.cpp
-// (pulling a state), node_record.cpp (what a round was, for ledger and figures),
-// node_checkpoint.cpp, node_snapshot.cpp. Loop thread only, but for what is handed to a worker.
+// (pulling a state), node_pause.cpp (planned absences), node_record.cpp (what a round was, for
+// ledger and figures), node_checkpoint.cpp, node_snapshot.cpp. Loop thread only, but for what is
+// handed to a worker.
 #pragma once
 
 #include "grapevine/net/blob_exchange.hpp"
@@ -51,6 +52,10 @@ struct Fetches {
   std::size_t begun = 0, here = 0;
   Gate changed{};
 };
+
+// Why a peer is away for a while. Each holds by itself: it trains when none does.
+enum class PauseReason : std::uint8_t { asked };
+[[nodiscard]] std::string_view to_string(PauseReason reason);
 
 struct Node::State {
   State(Doors doors, NodeOptions options);
@@ -169,7 +174,16 @@ struct Node::State {
   void keep(ModelState const& kept);
   void release(ModelState const& kept);
 
+  // node_pause.cpp
+  Awaitable<Result<>> ask_for_pause(bool pause);
+  void pause_for(PauseReason reason, std::optional<std::uint64_t> until_unix_s);
+  void pause_no_more_for(PauseReason reason);
+  void tell_round_of_pauses();
+  [[nodiscard]] bool paused() const { return !pauses.empty(); }
+  [[nodiscard]] Snapshot::Pause longest_pause() const;
+
   // node_checkpoint.cpp
+  Awaitable<Result<>> checkpoint_now();
   Awaitable<Result<std::optional<Checkpoint>>> newest_checkpoint();
   Awaitable<Result<>> write_checkpoint(RoundStart start);
   Awaitable<> write_in_background(RoundStart start);
@@ -190,6 +204,8 @@ struct Node::State {
   bool stop_requested = false;
   bool finished = false;
   bool closing = false;
+  // Until which second of the Unix epoch; nothing: until somebody says so.
+  std::map<PauseReason, std::optional<std::uint64_t>> pauses;
 
   std::optional<Identity> identity;
   PeerId self;

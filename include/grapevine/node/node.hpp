@@ -48,6 +48,15 @@ class Node {
   Awaitable<Result<>> run();
   // Ask run() to end: leaves the round, writes a checkpoint, says goodbye. Safe at any time.
   void stop();
+  // Rest until resume(), also across restarts: the peer leaves the round that it trains in or ends
+  // the one that it mixes in, keeps its state and its place in the data, and tells the others, who
+  // do not wait for it and do not count it as missing. Connections, gossip and what it serves stay.
+  // It comes back as a peer does that is late. Errc of the disk when the wish could not be kept.
+  Awaitable<Result<>> pause();
+  Awaitable<Result<>> resume();
+  // Writes the newest finished round to disk, when it is not there yet. Errc::not_found while there
+  // is none.
+  Awaitable<Result<>> checkpoint();
   // Once it stops: the checkpoint is written. What is left to run() is to wait for its workers.
   [[nodiscard]] bool saved() const;
 

@@ -36,6 +36,11 @@ struct Snapshot {
   std::optional<RunManifest> run;
   Hash run_id;
   PeerState state = PeerState::joining;
+  struct Pause {
+    std::string reason;                         // "asked"
+    std::optional<std::uint64_t> until_unix_s;  // nothing: until somebody resumes it
+  };
+  std::optional<Pause> pause;  // asked for or due, also while the round before it is being ended
 
   struct Missing {
     PeerId peer;
