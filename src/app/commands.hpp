@@ -7,6 +7,8 @@ namespace grapevine {
 int demo_command(int argc, char** argv);
 int up_command(int argc, char** argv);
 int status_command(int argc, char** argv);
+int pause_command(int argc, char** argv);
+int resume_command(int argc, char** argv);
 int whoami_command(int argc, char** argv);
 int key_command(int argc, char** argv);
 int bench_command(int argc, char** argv);

@@ -130,15 +130,29 @@ Result<HttpAnswer> parse_answer(std::string_view text, Endpoint from) {
   return answer;
 }
 
+Result<HttpAnswer> ask(Endpoint at, std::string_view request, Duration patience) {
+  Call call(at, patience);
+  TRY(call.connect());
+  TRY(call.send(request));
+  TRY_ASSIGN(auto const text, call.receive());
+  return parse_answer(text, at);
+}
+
 }  // namespace
 
 Result<HttpAnswer> http_get(Endpoint at, std::string_view path, Duration patience) {
-  Call call(at, patience);
-  TRY(call.connect());
-  TRY(call.send(
-      fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", path, at.text())));
-  TRY_ASSIGN(auto const text, call.receive());
-  return parse_answer(text, at);
+  auto const request =
+      fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", path, at.text());
+  return ask(at, request, patience);
+}
+
+Result<HttpAnswer> http_post(Endpoint at, std::string_view path, std::string_view token,
+                             Duration patience) {
+  auto const request = fmt::format(
+      "POST {} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Length: 0\r\n"
+      "Connection: close\r\n\r\n",
+      path, at.text(), token);
+  return ask(at, request, patience);
 }
 
 }  // namespace grapevine

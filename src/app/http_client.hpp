@@ -1,5 +1,5 @@
-// A blocking HTTP GET with a deadline, for reading peers' status pages. No redirects, no TLS, no
-// keep-alive; the answer is bounded. Any thread, but never the loop's.
+// Blocking HTTP with a deadline, for reading peers' status pages and telling them what to do. No
+// redirects, no TLS, no keep-alive; the answer is bounded. Any thread, but never the loop's.
 #pragma once
 
 #include "grapevine/base/endpoint.hpp"
@@ -17,5 +17,8 @@ struct HttpAnswer {
 
 // Errc::refused, unreachable, timed_out, or malformed when what answers speaks no HTTP.
 [[nodiscard]] Result<HttpAnswer> http_get(Endpoint at, std::string_view path, Duration patience);
+// Without a body; `token` as RFC 6750 has it.
+[[nodiscard]] Result<HttpAnswer> http_post(Endpoint at, std::string_view path,
+                                           std::string_view token, Duration patience);
 
 }  // namespace grapevine

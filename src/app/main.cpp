@@ -33,6 +33,8 @@ constexpr std::array commands{
     Command{"demo", "a whole swarm on this machine, in two minutes", demo_command},
     Command{"up", "run one peer: begin a run, or join one", up_command},
     Command{"status", "what a running peer is doing", status_command},
+    Command{"pause", "have a running peer rest: a planned absence", pause_command},
+    Command{"resume", "have it take part again", resume_command},
     Command{"sample", "text from the trained model", sample_command},
     Command{"whoami", "the id that others know this peer by", whoami_command},
     Command{"key", "make, export or import that identity", key_command},

@@ -1,11 +1,10 @@
 #include "app/command_line.hpp"
 #include "app/commands.hpp"
 #include "app/home.hpp"
-#include "app/http_client.hpp"
+#include "app/pause_words.hpp"
+#include "app/running_peer.hpp"
 #include "app/table.hpp"
-#include "grapevine/base/limits.hpp"
 #include "grapevine/base/log.hpp"
-#include "grapevine/wire/peer_id.hpp"
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -20,39 +19,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Duration patience = 5s;
-
 // "http://HOST:PORT/…" or "HOST:PORT"; nothing given: the peer that runs on this home.
-Result<Endpoint> endpoint_of(std::string url, std::string const& home) {
-  if (url.empty()) {
-    TRY(check_home(home));
-    auto const saved =
-        read_text_file(home + "/" + status_address_path, limits::small_text_file_bytes_max);
-    if (!saved) return fail(Errc::no_peer_runs, home);
-    url = *saved;
-  }
-  std::string_view text = url;
-  if (text.starts_with("http://")) text.remove_prefix(7);
-  return parse_endpoint("--url", text.substr(0, text.find('/')));
-}
-
-// A peer that was killed leaves its address behind, where by now nobody or somebody else answers.
-Result<> check_is_of(std::string const& home, Result<Json> const& status) {
-  if (!status) return fail(Errc::no_peer_runs, home + ": " + status.error().message());
-  TRY_ASSIGN(auto const identity, read_identity(home));
-  auto const own = PeerId::from_ed25519(identity.public_key().raw()).text();
-  auto const peer = status->find("peer");
-  if (peer == status->end() || !peer->is_object() || peer->value("id", Json()) != Json(own))
-    return fail(Errc::no_peer_runs, home + ": another peer has its status page's address now");
-  return {};
-}
-
-Result<Json> fetch(Endpoint at) {
-  TRY_ASSIGN(auto const answer, http_get(at, "/status", patience));
-  auto json = Json::parse(answer.body, nullptr, false);
-  if (answer.status != 200 || !json.is_object() || json.value("schema", "") != "grapevine.status/1")
-    return fail(Errc::malformed, at.text() + " is not a Grapevine status page");
-  return json;
+Result<Endpoint> endpoint_of(std::string_view url, std::string const& home) {
+  if (url.empty()) return status_endpoint(home);
+  if (url.starts_with("http://")) url.remove_prefix(7);
+  return parse_endpoint("--url", url.substr(0, url.find('/')));
 }
 
 std::string text_or(Json const& json, char const* key) {
@@ -79,6 +50,7 @@ void print_status(Json const& json) {
   auto const& training = json.at("training");
   fmt::print("{} ({}): {}\n", text_or(json.at("peer"), "name"), text_or(json.at("peer"), "id"),
              text_or(json, "state"));
+  if (json.at("pause").is_object()) fmt::print("{}\n", pause_words(json));
   if (json.at("run").is_object())
     fmt::print("run {} ({}), model {}\n", text_or(json["run"], "name"), text_or(json["run"], "id"),
                text_or(json["run"].at("model"), "preset"));
@@ -98,7 +70,7 @@ void print_status(Json const& json) {
 
 // `home` when the address was found there, or empty.
 Result<> show(Endpoint at, std::string const& home, bool json) {
-  auto const status = fetch(at);
+  auto const status = fetch_status(at);
   if (!home.empty()) {
     TRY(check_is_of(home, status));
   }

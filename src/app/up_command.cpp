@@ -41,6 +41,27 @@ class NodeStatus final : public StatusSource {
   Node& node_;
 };
 
+class NodeControl final : public Control {
+ public:
+  explicit NodeControl(Node& node) : node_(node) {}
+  Awaitable<Result<>> carry_out(Command command) override {
+    switch (command) {
+      case Command::pause:
+        co_return co_await node_.pause();
+      case Command::resume:
+        co_return co_await node_.resume();
+      case Command::checkpoint:
+        co_return co_await node_.checkpoint();
+      case Command::leave:
+        node_.stop();
+    }
+    co_return Result<>{};
+  }
+
+ private:
+  Node& node_;
+};
+
 class Up {
  public:
   Up(UpOptions options, Storage& storage)
@@ -49,6 +70,7 @@ class Up {
         runtime_(storage),
         node_(runtime_.doors(), options_.node),
         source_(node_),
+        control_(node_),
         report_(node_) {}
 
   int run() {
@@ -94,6 +116,7 @@ class Up {
 
   // A port that nobody asked for may be another one; one that was asked for may not.
   Result<> start_status() {
+    TRY_ASSIGN(control_token_, load_or_create_control_token(storage_, runtime_.doors().random));
     auto started = start_status_at(options_.status);
     if (!started && started.error().errc() == Errc::port_in_use && !options_.status_chosen)
       started = start_status_at({options_.status.ip, 0});
@@ -105,8 +128,11 @@ class Up {
 
   Result<> start_status_at(Endpoint at) {
     auto measure = [home = options_.home] { return read_resources(home); };
-    server_ = std::make_unique<StatusServer>(
-        runtime_.doors(), source_, StatusServerOptions{.at = at, .measure = std::move(measure)});
+    server_ = std::make_unique<StatusServer>(runtime_.doors(), source_,
+                                             StatusServerOptions{.at = at,
+                                                                 .measure = std::move(measure),
+                                                                 .control = &control_,
+                                                                 .control_token = control_token_});
     return server_->start();
   }
 
@@ -115,8 +141,10 @@ class Up {
   Runtime runtime_;
   Node node_;
   NodeStatus source_;
+  NodeControl control_;
   UpReport report_;
   std::unique_ptr<StatusServer> server_;
+  std::string control_token_;
   Gate stop_gate_;
 };
 

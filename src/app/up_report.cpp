@@ -1,5 +1,6 @@
 #include "app/up_report.hpp"
 
+#include "app/pause_words.hpp"
 #include "grapevine/base/log.hpp"
 
 #include <fmt/core.h>
@@ -81,6 +82,7 @@ void UpReport::say_how_to_join(Snapshot const& snapshot) {
 }
 
 void UpReport::say_state(Snapshot const& snapshot) {
+  say_pause(snapshot);
   if (state_said_ == snapshot.state) return;
   bool const first_training = !state_said_ || *state_said_ < PeerState::training;
   state_said_ = snapshot.state;
@@ -88,6 +90,14 @@ void UpReport::say_state(Snapshot const& snapshot) {
   if (snapshot.state == PeerState::training && first_training)
     say("Training on {}: {} parameters, {} steps a round, from round {}.", snapshot.training.device,
         snapshot.run->parameters, snapshot.run->inner_steps, snapshot.round.current + 1);
+}
+
+void UpReport::say_pause(Snapshot const& snapshot) {
+  auto const words =
+      snapshot.pause ? pause_words(to_string(snapshot.state), *snapshot.pause) : std::string();
+  if (words == pause_said_) return;
+  say("{}", words.empty() ? "No longer paused." : words);
+  pause_said_ = words;
 }
 
 void UpReport::say_round(RoundRecord const& round, Snapshot const& snapshot) {

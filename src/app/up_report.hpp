@@ -25,6 +25,7 @@ class UpReport {
   Awaitable<> catch_up();
   void say_how_to_join(Snapshot const& snapshot);
   void say_state(Snapshot const& snapshot);
+  void say_pause(Snapshot const& snapshot);
   void say_round(RoundRecord const& round, Snapshot const& snapshot);
 
   Node& node_;
@@ -33,6 +34,7 @@ class UpReport {
   bool changed_ = true;
   bool join_said_ = false;
   std::optional<PeerState> state_said_;
+  std::string pause_said_;
   std::uint64_t next_round_ = 0;
   std::optional<RoundRecord> first_, last_;
 };

@@ -28,6 +28,8 @@ HttpRequest to_request(http::request<http::string_body> message) {
   request.method = std::string(message.method_string());
   request.target = std::string(message.target());
   request.host = without_port(std::string_view(message[http::field::host]));
+  request.authorization = std::string(message[http::field::authorization]);
+  request.from_web_page = message.count(http::field::origin) > 0;
   request.keep_alive = message.keep_alive();
   request.body = std::move(message.body());
   return request;
@@ -119,6 +121,8 @@ Bytes to_bytes(HttpResponse const& response, HttpReply reply) {
                   response.status, std::string_view(reason), response.content_type,
                   response.body.size(), reply.keep_alive ? "keep-alive" : "close");
   if (!response.allow.empty()) text += fmt::format("Allow: {}\r\n", response.allow);
+  if (!response.authenticate.empty())
+    text += fmt::format("WWW-Authenticate: {}\r\n", response.authenticate);
   // The page is one file without outside parts: nothing else may be loaded into it or around it.
   text +=
       "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"

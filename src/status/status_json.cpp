@@ -64,6 +64,12 @@ Json run_json(Snapshot const& snapshot) {
           {"rounds", run.rounds}};
 }
 
+Json pause_json(Snapshot const& snapshot) {
+  if (!snapshot.pause) return nullptr;
+  return {{"reason", snapshot.pause->reason},
+          {"until_unix_s", or_null(snapshot.pause->until_unix_s)}};
+}
+
 Json mix_json(Snapshot::Round::Mix const& mix) {
   auto participants = Json::array(), missing = Json::array();
   for (auto const& peer : mix.participants) participants.push_back(peer.text());
@@ -172,6 +178,7 @@ std::string status_json(Snapshot const& snapshot, Resources const& resources) {
       {"peer", peer_json(snapshot)},
       {"run", run_json(snapshot)},
       {"state", to_string(snapshot.state)},
+      {"pause", pause_json(snapshot)},
       {"round", round_json(snapshot.round)},
       {"training", training_json(snapshot.training)},
       {"consensus", {{"l2", nullptr}, {"js", nullptr}, {"js_trigger", nullptr}}},
@@ -210,6 +217,14 @@ std::string ready_json(Snapshot const& snapshot, bool ready) {
   Json json{{"ready", ready}, {"state", to_string(snapshot.state)}};
   if (!ready) json["reason"] = "this peer is " + std::string(to_string(snapshot.state));
   return text_of(json);
+}
+
+std::string command_json(std::string_view command, Snapshot const& after) {
+  return text_of(Json{{"done", command},
+                      {"state", to_string(after.state)},
+                      {"pause", pause_json(after)},
+                      {"round", after.round.current},
+                      {"checkpoint", after.checkpoint}});
 }
 
 std::string error_json(std::string_view text) { return text_of(Json{{"error", text}}); }

@@ -91,8 +91,15 @@ Awaitable<Result<HttpRequest>> StatusServer::State::read_request(Socket& socket,
 }
 
 Awaitable<HttpResponse> StatusServer::State::answer(HttpRequest const& request) {
-  auto const routed = route(request, listener->local().ip.is_loopback());
+  bool const commands = options.control != nullptr;
+  Access const access{listener->local().ip.is_loopback(),
+                      commands ? options.control_token : std::string()};
+  auto const routed = route(request, access);
   if (auto const* refused = std::get_if<HttpResponse>(&routed)) co_return *refused;
+  if (auto const* command = std::get_if<Command>(&routed)) {
+    auto const done = co_await options.control->carry_out(*command);
+    co_return render(*command, done, source.snapshot());
+  }
   auto const& asked = std::get<Route>(routed);
   Facts facts{source.snapshot(), resources, source.ready(), {}};
   if (asked.page == Page::history) {

@@ -7,6 +7,12 @@ using namespace grapevine;
 
 namespace {
 
+HttpResponse answer(std::variant<Route, Command, HttpResponse> const& routed) {
+  if (auto const* refused = std::get_if<HttpResponse>(&routed)) return *refused;
+  if (auto const* command = std::get_if<Command>(&routed)) return render(*command, {}, {});
+  return render(std::get<Route>(routed), {});
+}
+
 // The statuses of all answers, 0 where the reader refuses.
 std::vector<unsigned> statuses(ByteView first, ByteView second) {
   std::vector<unsigned> answered;
@@ -20,9 +26,7 @@ std::vector<unsigned> statuses(ByteView first, ByteView second) {
         return answered;
       }
       if (!*request) break;
-      auto const routed = route(**request, true);
-      auto const* refused = std::get_if<HttpResponse>(&routed);
-      auto const response = refused ? *refused : render(std::get<Route>(routed), {});
+      auto const response = answer(route(**request, {true, "token"}));
       ASSERT(!to_bytes(response, {(*request)->keep_alive, false}).empty());
       answered.push_back(response.status);
     }

@@ -1,9 +1,10 @@
 """The fields of /status, schema grapevine.status/1, that people script against: they may grow in number, none may go."""
 
 FIELDS = {
-    "": "schema version protocol peer run state round training consensus peers network adapter pipeline ledger "
+    "": "schema version protocol peer run state pause round training consensus peers network adapter pipeline ledger "
         "resources errors config",
     "peer": "id name uptime_s addrs reachability",
+    "pause": "reason until_unix_s",
     "run": "id name manifest_hash mode model",
     "run.model": "preset parameters schema_hash",
     "round": "current inner_step inner_steps swarm_round behind mix1 mix2 last",

@@ -158,7 +158,7 @@ class Pages(ProgramTest):
         self.assertIn("<svg", get(self.address, "/")[1])
         self.assertEqual(get(self.address, "/nowhere")[0], 404)
         self.assertEqual(get(self.address, "/status", "POST")[0], 405)
-        self.assertEqual(get(self.address, "/control/leave", "POST")[0], 404)
+        self.assertEqual(get(self.address, "/control/leave", "POST")[0], 401)
 
     def test_the_status_command(self):
         for arguments in (["--home", self.home], ["--url", f"http://{self.address}"]):

@@ -38,9 +38,9 @@ def run(*arguments, stdin=None):
                           timeout=PATIENCE_S, check=False)
 
 
-def get(address, path, method="GET"):
+def get(address, path, method="GET", **headers):
     """Status and text of a page."""
-    request = urllib.request.Request(f"http://{address}{path}", method=method)
+    request = urllib.request.Request(f"http://{address}{path}", method=method, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             return answer.status, answer.read().decode()

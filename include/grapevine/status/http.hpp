@@ -16,6 +16,8 @@ struct HttpRequest {
   std::string method;
   std::string target;  // as sent: path and query
   std::string host;    // of the Host header, without the port
+  std::string authorization;
+  bool from_web_page = false;  // a browser says so, by its Origin header
   std::string body;
   bool keep_alive = false;
 };
@@ -24,7 +26,8 @@ struct HttpResponse {
   unsigned status = 200;
   std::string content_type = "application/json";
   std::string body;
-  std::string allow;  // with 405: the methods that would do
+  std::string allow;         // with 405: the methods that would do
+  std::string authenticate;  // with 401: how
 };
 
 class HttpReader {

@@ -15,6 +15,8 @@ namespace grapevine {
 [[nodiscard]] std::string status_json(Snapshot const& snapshot, Resources const& resources);
 [[nodiscard]] std::string history_json(std::span<RoundRecord const> rounds, std::uint64_t since);
 [[nodiscard]] std::string ready_json(Snapshot const& snapshot, bool ready);
+// The answer to a command that was carried out.
+[[nodiscard]] std::string command_json(std::string_view command, Snapshot const& after);
 [[nodiscard]] std::string error_json(std::string_view text);
 
 }  // namespace grapevine

@@ -1,10 +1,12 @@
-// StatusServer: the pages of routes.hpp over HTTP. One task a connection, bounded in number, with a
-// deadline on every wait; when full, the next connection waits in the kernel's queue. Loop thread
-// only; measuring runs on the heavy worker. It reads the node and can never stop its training.
+// StatusServer: the pages and commands of routes.hpp over HTTP. One task a connection, bounded in
+// number, with a deadline on every wait; when full, the next connection waits in the kernel's
+// queue. Loop thread only; measuring runs on the heavy worker. Pages read the node and can never
+// stop its training; commands are the business of a Control.
 #pragma once
 
 #include "grapevine/base/endpoint.hpp"
 #include "grapevine/runtime/doors.hpp"
+#include "grapevine/status/control.hpp"
 #include "grapevine/status/resources.hpp"
 #include "grapevine/status/status_source.hpp"
 
@@ -16,6 +18,8 @@ namespace grapevine {
 struct StatusServerOptions {
   Endpoint at;                         // port 0: any free one
   std::function<Resources()> measure;  // called on the heavy worker every few seconds
+  Control* control = nullptr;          // outlives the server; none: there are no commands
+  std::string control_token;
 };
 
 class StatusServer {

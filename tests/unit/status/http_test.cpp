@@ -65,6 +65,19 @@ TEST_CASE("pipelined requests come out whole and in order, however they are spli
   }));
 }
 
+TEST_CASE("what a command needs is read: its authorization, and whether a web page sent it") {
+  std::string const text =
+      "POST /control/pause HTTP/1.1\r\nHost: h\r\nauthorization: Bearer abc\r\n\r\n"
+      "POST /control/pause HTTP/1.1\r\nHost: h\r\nOrigin: null\r\n\r\n";
+  HttpReader reader;
+  auto const requests = read_all(reader, as_bytes(text), text.size()).value();
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[0].authorization == "Bearer abc");
+  CHECK_FALSE(requests[0].from_web_page);
+  CHECK(requests[1].authorization.empty());
+  CHECK(requests[1].from_web_page);
+}
+
 TEST_CASE("what is not HTTP is refused") {
   CHECK(refusal("\x16\x03\x01\x02 hello\r\n\r\n") == Errc::malformed);
   CHECK(refusal("GET /\r\n\r\n") == Errc::malformed);
@@ -109,7 +122,10 @@ TEST_CASE("an endless header is refused before it takes memory") {
 }
 
 TEST_CASE("a response says how long it is and whether the connection stays") {
-  HttpResponse response{.status = 405, .body = "{}", .allow = "GET"};
+  HttpResponse response;
+  response.status = 405;
+  response.body = "{}";
+  response.allow = "GET";
   auto const bytes = to_bytes(response, {.keep_alive = true});
   auto const text = as_text(bytes);
   CHECK(text.starts_with("HTTP/1.1 405 Method Not Allowed\r\n"));

@@ -10,14 +10,31 @@ using Json = nlohmann::json;
 
 namespace {
 
+std::string const token(64, 'a');
+
 HttpRequest get(std::string target, std::string host = "127.0.0.1") {
-  return {.method = "GET", .target = std::move(target), .host = std::move(host), .body = {}};
+  HttpRequest request;
+  request.method = "GET";
+  request.target = std::move(target);
+  request.host = std::move(host);
+  return request;
 }
 
-Route page_of(HttpRequest const& request) { return std::get<Route>(route(request, true)); }
+HttpRequest post(std::string target, std::string authorization = "Bearer " + token) {
+  auto request = get(std::move(target));
+  request.method = "POST";
+  request.authorization = std::move(authorization);
+  return request;
+}
+
+Command command_of(HttpRequest const& request) {
+  return std::get<Command>(route(request, {true, token}));
+}
+
+Route page_of(HttpRequest const& request) { return std::get<Route>(route(request, {})); }
 
 HttpResponse refused(HttpRequest const& request, bool on_loopback = true) {
-  auto response = std::get<HttpResponse>(route(request, on_loopback));
+  auto response = std::get<HttpResponse>(route(request, {on_loopback, token}));
   CHECK(Json::parse(response.body).contains("error"));
   return response;
 }
@@ -41,16 +58,64 @@ TEST_CASE("each path is its page, with or without a query") {
 }
 
 TEST_CASE("what is not there, not allowed or not a number is refused") {
-  CHECK(refused(get("/control/pause")).status == 404);
   CHECK(refused(get("")).status == 404);
   CHECK(refused(get("http://elsewhere/status")).status == 404);
   CHECK(refused(get("/history?since=-1")).status == 400);
   CHECK(refused(get("/history?since=")).status == 400);
   CHECK(refused(get("/history?since=99999999999999999999999")).status == 400);
-  auto post = get("/status");
-  post.method = "POST";
-  CHECK(refused(post).status == 405);
-  CHECK(refused(post).allow == "GET, HEAD");
+  CHECK(refused(post("/status")).status == 405);
+  CHECK(refused(post("/status")).allow == "GET, HEAD");
+}
+
+TEST_CASE("a command is sent with POST and the token") {
+  CHECK(command_of(post("/control/pause")) == Command::pause);
+  CHECK(command_of(post("/control/resume")) == Command::resume);
+  CHECK(command_of(post("/control/leave?now")) == Command::leave);
+  CHECK(command_of(post("/control/checkpoint", "bEARER " + token)) == Command::checkpoint);
+  CHECK(refused(get("/control/pause")).status == 405);
+  CHECK(refused(get("/control/pause")).allow == "POST");
+  CHECK(refused(post("/control/")).status == 404);
+  CHECK(refused(post("/control/shutdown")).status == 404);
+  CHECK(refused(post("/control")).status == 404);
+}
+
+TEST_CASE("without the token there is no command") {
+  for (auto const& given : {std::string(), std::string("Bearer "), "Bearer " + token + "a",
+                            "Bearer " + token.substr(1), "Bearer  " + token, "Basic " + token,
+                            token, "Bearer" + token, "Bearer " + token.substr(1) + "b"}) {
+    CAPTURE(given);
+    auto const response = refused(post("/control/pause", given));
+    CHECK(response.status == 401);
+    CHECK(response.authenticate == "Bearer");
+  }
+  // A server without a token has no commands, whatever is sent.
+  auto const nothing = route(post("/control/pause", "Bearer "), {true, ""});
+  CHECK(std::get<HttpResponse>(nothing).status == 404);
+}
+
+TEST_CASE("no web page commands a peer, whatever it knows") {
+  auto request = post("/control/pause");
+  request.from_web_page = true;
+  CHECK(refused(request).status == 403);
+  request = post("/control/pause");
+  request.host = "evil.example";
+  CHECK(refused(request).status == 403);
+}
+
+TEST_CASE("the answer to a command says what has become of the peer") {
+  auto snapshot = sample_snapshot();
+  snapshot.state = PeerState::paused;
+  snapshot.pause = Snapshot::Pause{"asked", {}};
+  auto const done = render(Command::pause, {}, snapshot);
+  CHECK(done.status == 200);
+  auto const said = Json::parse(done.body);
+  CHECK(said["done"] == "pause");
+  CHECK(said["state"] == "paused");
+  CHECK(said["pause"]["reason"] == "asked");
+  CHECK(said["pause"]["until_unix_s"].is_null());
+  auto const failed = render(Command::checkpoint, fail(Errc::disk_full, "home"), snapshot);
+  CHECK(failed.status == 503);
+  CHECK(Json::parse(failed.body)["error"].get<std::string>().find("GV-IO-003") == 0);
 }
 
 TEST_CASE("on loopback only local names are answered") {
@@ -58,7 +123,7 @@ TEST_CASE("on loopback only local names are answered") {
   CHECK(page_of(get("/status", "localhost")).page == Page::status);
   CHECK(page_of(get("/status", "[::1]")).page == Page::status);
   CHECK(page_of(get("/status", "")).page == Page::status);
-  CHECK(std::holds_alternative<Route>(route(get("/status", "node7.example"), false)));
+  CHECK(std::holds_alternative<Route>(route(get("/status", "node7.example"), {false, ""})));
 }
 
 TEST_CASE("each page is made from the facts") {

@@ -24,6 +24,15 @@ class FixedSource final : public StatusSource {
   }
 };
 
+class CountingControl final : public Control {
+ public:
+  Awaitable<Result<>> carry_out(Command command) override {
+    ++carried_out[command];
+    co_return Result<>{};
+  }
+  std::map<Command, int> carried_out;
+};
+
 struct ServerFixture {
   std::string parent = [] {
     std::string name = (std::filesystem::temp_directory_path() / "grapevine-XXXXXX").string();
@@ -33,10 +42,13 @@ struct ServerFixture {
   std::unique_ptr<Storage> storage = FileStorage::open(parent + "/home").value();
   Runtime runtime{*storage};
   FixedSource source;
-  StatusServer server{
-      runtime.doors(), source, {.at = {IpAddress::v4(127, 0, 0, 1), 0}, .measure = [] {
-                                  return resident(4711);
-                                }}};
+  CountingControl control;
+  StatusServer server{runtime.doors(),
+                      source,
+                      {.at = {IpAddress::v4(127, 0, 0, 1), 0},
+                       .measure = [] { return resident(4711); },
+                       .control = &control,
+                       .control_token = "secret"}};
 
   ~ServerFixture() { std::filesystem::remove_all(parent); }
 };
@@ -73,6 +85,11 @@ std::string get(std::string const& target) {
   return "GET " + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 }
 
+std::string post(std::string const& target, std::string const& headers) {
+  return "POST " + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + headers +
+         "\r\n";
+}
+
 Awaitable<> fill_and_stop(ServerFixture& fixture, std::vector<std::unique_ptr<Socket>>& sockets,
                           std::string& answer) {
   auto const doors = fixture.runtime.doors();
@@ -103,6 +120,21 @@ TEST_CASE_FIXTURE(ServerFixture, "pages over a real socket") {
   CHECK(answers[3].starts_with("HTTP/1.1 404 "));
 }
 
+TEST_CASE_FIXTURE(ServerFixture, "a command with its token is carried out, once, and no other") {
+  auto const answers = answers_to(
+      *this, {post("/control/pause", "Authorization: Bearer secret\r\n"),
+              post("/control/leave", "Authorization: Bearer wrong\r\n"), post("/control/leave", ""),
+              post("/control/leave", "Authorization: Bearer secret\r\nOrigin: http://a\r\n")});
+  REQUIRE(answers.size() == 4);
+  CHECK(answers[0].starts_with("HTTP/1.1 200 OK\r\n"));
+  CHECK(answers[0].find("{\"done\":\"pause\"") != std::string::npos);
+  CHECK(answers[1].starts_with("HTTP/1.1 401 "));
+  CHECK(answers[1].find("\r\nWWW-Authenticate: Bearer\r\n") != std::string::npos);
+  CHECK(answers[2].starts_with("HTTP/1.1 401 "));
+  CHECK(answers[3].starts_with("HTTP/1.1 403 "));
+  CHECK(control.carried_out == std::map<Command, int>{{Command::pause, 1}});
+}
+
 TEST_CASE_FIXTURE(ServerFixture, "a connection is kept for more requests, pipelined or not") {
   std::string const kept = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
   auto const answers = answers_to(*this, {kept + kept + get("/healthz")});
@@ -131,7 +163,9 @@ TEST_CASE_FIXTURE(ServerFixture, "stop() ends connections that say nothing, and 
 
 TEST_CASE_FIXTURE(ServerFixture, "a port that is taken is named") {
   auto const taken = runtime.doors().network.listen({IpAddress::v4(127, 0, 0, 1), 0}).value();
-  StatusServer second(runtime.doors(), source, {.at = taken->local(), .measure = {}});
+  StatusServer second(
+      runtime.doors(), source,
+      {.at = taken->local(), .measure = {}, .control = nullptr, .control_token = {}});
   auto const started = second.start();
   REQUIRE_FALSE(started.has_value());
   CHECK(started.error().errc() == Errc::port_in_use);
