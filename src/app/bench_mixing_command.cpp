@@ -31,6 +31,7 @@ constexpr std::uint64_t rounds_of_warmup = 6;
 
 struct Options {
   std::vector<std::string> patterns{"global", "pair"};
+  std::vector<std::string> codecs{"fp32", "bf16", "int8"};
   std::vector<std::uint64_t> elements{25'000'000};
   std::uint32_t peers = 4;
   std::uint64_t rounds = 5;
@@ -42,6 +43,7 @@ struct Options {
 
 struct Figures {
   std::string pattern;
+  std::string codec;
   std::uint64_t elements = 0;
   std::size_t rounds = 0;  // in which everybody mixed
   double mix_s = 0;        // from the end of the inner steps to the next round; median, slowest
@@ -62,9 +64,10 @@ std::vector<Json> lines_of(std::string const& path) {
 
 class Measurement {
  public:
-  Measurement(std::string pattern, std::uint64_t elements, Options const& options,
-              TemporaryFolder folder)
+  Measurement(std::string pattern, std::string codec, std::uint64_t elements,
+              Options const& options, TemporaryFolder folder)
       : pattern_(std::move(pattern)),
+        codec_(std::move(codec)),
         elements_(elements),
         options_(options),
         folder_(std::move(folder)) {}
@@ -94,6 +97,7 @@ class Measurement {
         "bench",      "mixing",
         "--home",     base,
         "--pattern",  pattern_,
+        "--codec",    codec_,
         "--elements", std::to_string(elements_),
         "--rounds",   std::to_string(options_.rounds + rounds_of_warmup)};
     if (!bootstrap.empty()) arguments.insert(arguments.end(), {"--bootstrap", bootstrap});
@@ -140,7 +144,7 @@ class Measurement {
 
   // Rounds in which everybody mixed, but for the first: the slowest peer's time counts.
   Figures figures() const {
-    Figures figures{.pattern = pattern_, .elements = elements_};
+    Figures figures{.pattern = pattern_, .codec = codec_, .elements = elements_};
     auto const together = pattern_ == "pair" ? 2 : options_.peers;
     std::map<std::uint64_t, std::vector<Json>> rounds;
     for (std::size_t i = 0; i < peers_.size(); ++i) {
@@ -172,6 +176,7 @@ class Measurement {
   }
 
   std::string pattern_;
+  std::string codec_;
   std::uint64_t elements_;
   Options const& options_;
   SteadyClock clock_;
@@ -181,15 +186,16 @@ class Measurement {
 
 void print(std::vector<Figures> const& all, double memory, double loopback,
            Options const& options) {
-  Table table({"pattern", "parameters", "rounds", "seconds", "sent", "CPU s", "peak memory"});
+  Table table(
+      {"pattern", "codec", "parameters", "rounds", "seconds", "sent", "CPU s", "peak memory"});
   Json rows = Json::array();
   for (auto const& row : all) {
-    table.add({row.pattern, std::to_string(row.elements), std::to_string(row.rounds),
+    table.add({row.pattern, row.codec, std::to_string(row.elements), std::to_string(row.rounds),
                fmt::format("{:.2f}", row.mix_s),
                bytes_text(static_cast<std::uint64_t>(row.bytes_out)),
                fmt::format("{:.2f}", row.cpu_s), bytes_text(row.rss_bytes)});
     rows.push_back({{"pattern", row.pattern},
-                    {"codec", "fp32"},
+                    {"codec", row.codec},
                     {"elements", row.elements},
                     {"rounds", row.rounds},
                     {"mix_s", row.mix_s},
@@ -198,7 +204,7 @@ void print(std::vector<Figures> const& all, double memory, double loopback,
                     {"rss_bytes_max", row.rss_bytes}});
   }
   fmt::print(
-      "Averaging fp32 parameters over {} processes on loopback, encrypted, signed and checked by\n"
+      "Averaging parameters over {} processes on loopback, encrypted, signed and checked by\n"
       "hash: from the end of the inner steps to the start of the next round, outer step and the\n"
       "hashing of the new state included. Bytes, CPU and memory are a peer's.\n{}"
       "In the same run: memory copies {:.1f} GB/s on one core, loopback TCP carries {:.1f} GB/s.\n",
@@ -218,14 +224,15 @@ int measure_all(Options const& options) {
   if (!loopback) return end_with(loopback.error(), options.json);
   std::vector<Figures> all;
   for (auto const elements : options.elements) {
-    for (auto const& pattern : options.patterns) {
-      fmt::print(stderr, "{}, {} parameters\n", pattern, elements);
-      auto folder = TemporaryFolder::make("mixing");
-      if (!folder) return end_with(folder.error(), options.json);
-      auto figures = Measurement(pattern, elements, options, std::move(*folder)).run();
-      if (!figures) return end_with(figures.error(), options.json);
-      all.push_back(*std::move(figures));
-    }
+    for (auto const& pattern : options.patterns)
+      for (auto const& codec : options.codecs) {
+        fmt::print(stderr, "{}, {}, {} parameters\n", pattern, codec, elements);
+        auto folder = TemporaryFolder::make("mixing");
+        if (!folder) return end_with(folder.error(), options.json);
+        auto figures = Measurement(pattern, codec, elements, options, std::move(*folder)).run();
+        if (!figures) return end_with(figures.error(), options.json);
+        all.push_back(*std::move(figures));
+      }
   }
   print(all, memory, *loopback, options);
   return 0;
@@ -241,6 +248,9 @@ int bench_mixing_command(int argc, char** argv) {
   Options options;
   app.add_option("--pattern", options.patterns, "global, pair")
       ->check(CLI::IsMember({"global", "pair"}))
+      ->capture_default_str();
+  app.add_option("--codec", options.codecs, "fp32, bf16, int8, int4; topk with global")
+      ->check(CLI::IsMember({"fp32", "bf16", "int8", "int4", "topk"}))
       ->capture_default_str();
   app.add_option("--elements", options.elements, "parameters, 4 bytes each")
       ->check(CLI::Range(std::uint64_t{1000}, std::uint64_t{1'000'000'000}))
@@ -260,6 +270,7 @@ int bench_mixing_command(int argc, char** argv) {
 
   if (!end_with_parent(*options.parent)) return 1;
   options.peer.pattern = options.patterns.front() == "pair" ? MixPattern::pair : MixPattern::global;
+  options.peer.codec = *std::ranges::find(codecs, options.codecs.front(), codec_name);
   options.peer.elements = options.elements.front();
   options.peer.rounds = options.rounds;
   return run_mixing_peer(options.peer);

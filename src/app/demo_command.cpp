@@ -71,12 +71,14 @@ class Demo {
   }
 
   Result<> write_manifest() {
-    TRY_ASSIGN(auto const mixing, mixing_method(options_.method));
+    TRY_ASSIGN(auto const mixing, mixing_method(options_.method, options_.codec));
     nlohmann::json const manifest{
         {"name", "demo"},
         {"mix1", to_string(mixing.mix1)},
         {"mix2", to_string(mixing.mix2)},
         {"joint", mixing.joint},
+        {"mix1_codec", codec_name(mixing.mix1_codec)},
+        {"mix2_codec", codec_name(mixing.mix2_codec)},
         {"model", {{"preset", options_.preset}}},
         {"inner_steps", inner_steps},
         {"rounds", options_.rounds},

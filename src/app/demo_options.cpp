@@ -35,7 +35,7 @@ Result<> check_numbers(DemoOptions const& options) {
     return fail(Errc::usage, fmt::format("--kill {}: somebody must survive of {} peers",
                                          options.kill, options.peers));
   TRY(model_preset(options.preset));
-  TRY(mixing_method(options.method));
+  TRY(mixing_method(options.method, options.codec));
   if (!fs::exists(options.data)) return fail(Errc::data_missing, options.data);
   return {};
 }
@@ -69,6 +69,9 @@ std::variant<DemoOptions, int> parse_demo_options(int argc, char** argv) {
   app.add_option("--method", options.method,
                  "what is mixed: diloco, global-m1, local-m1, global-m1-local-m2, local-m1-m2,\n"
                  "joint-pairs or alone")
+      ->capture_default_str();
+  app.add_option("--codec", options.codec,
+                 "how it travels: fp32, bf16, int8, int4 or topk (outer gradients only)")
       ->capture_default_str();
   app.add_option("--home", options.home, "empty folder to work in; default: a temporary one");
   app.add_flag("--json", options.json, "the outcome as one JSON object at the end");

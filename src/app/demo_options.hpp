@@ -14,7 +14,8 @@ struct DemoOptions {
   std::string data = "/usr/share/games/fortunes";
   std::string preset = "nano";
   std::string method = "diloco";  // of mixing
-  std::string home;               // by default a temporary folder
+  std::string codec = "fp32";
+  std::string home;  // by default a temporary folder
   bool json = false;
 };
 

@@ -32,6 +32,8 @@ RunManifest run_of(MixingPeerOptions const& options) {
   run.mixing.joint = options.pattern == MixPattern::pair;
   run.mixing.mix1 = run.mixing.joint ? MixPattern::pair : MixPattern::none;
   run.mixing.mix2 = options.pattern;
+  run.mixing.mix2_codec = options.codec;
+  if (run.mixing.joint) run.mixing.mix1_codec = options.codec;
   run.inner_steps = 1;
   run.rounds = options.rounds;
   run.outer = {.lr = 0.7F, .momentum = 0.9F, .nesterov = true};

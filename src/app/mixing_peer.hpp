@@ -13,6 +13,7 @@ struct MixingPeerOptions {
   std::string home;
   std::string bootstrap;  // empty: it begins the run
   MixPattern pattern = MixPattern::global;
+  Codec codec = Codec::fp32;
   std::uint64_t elements = 0;
   std::uint64_t rounds = 0;
 };

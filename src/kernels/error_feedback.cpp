@@ -8,10 +8,13 @@
 namespace grapevine {
 namespace {
 
-bool sum_is_finite(std::span<float const> error, float beta, std::span<float const> delta) {
+// error <- beta error + delta; false when one of them is not finite.
+bool add_up(std::span<float> error, float beta, std::span<float const> delta) {
   std::int32_t largest = 0;
-  for (std::size_t i = 0; i < error.size(); ++i)
-    largest = std::max(largest, codec_detail::magnitude(beta * error[i] + delta[i]));
+  for (std::size_t i = 0; i < error.size(); ++i) {
+    error[i] = beta * error[i] + delta[i];
+    largest = std::max(largest, codec_detail::magnitude(error[i]));
+  }
   return largest < codec_detail::infinity_magnitude;
 }
 
@@ -26,12 +29,13 @@ ErrorFeedback::ErrorFeedback(CodecSettings const& settings, float beta, std::siz
 Result<std::shared_ptr<Bytes const>> ErrorFeedback::encode(std::span<float const> delta) {
   ASSERT(!open());
   ASSERT(delta.size() == error_.size());
-  if (!sum_is_finite(error_, beta_, delta))
+  auto sum = error_;
+  if (!add_up(sum, beta_, delta))
     return fail(Errc::not_finite, "in a delta or its sum with the error kept of earlier ones");
-  for (std::size_t i = 0; i < error_.size(); ++i) error_[i] = beta_ * error_[i] + delta[i];
-  auto encoded = std::make_shared<Bytes>(encoded_bytes(settings_, error_.size()));
-  auto const done = grapevine::encode(settings_, error_, *encoded);
+  auto encoded = std::make_shared<Bytes>(encoded_bytes(settings_, sum.size()));
+  auto const done = grapevine::encode(settings_, sum, *encoded);
   ASSERT(done.has_value());
+  sum_ = std::move(sum);
   sent_ = std::move(encoded);
   return sent_;
 }
@@ -41,28 +45,34 @@ void ErrorFeedback::commit() {
   // Piece by piece, so that the decoded values never leave the cache.
   std::size_t const group = group_elements(settings_);
   std::size_t const piece = 4 * codec_detail::group_max / group * group;
-  std::vector<float> decoded(std::min(piece, error_.size()));
+  std::vector<float> decoded(std::min(piece, sum_.size()));
   ByteView encoded = *sent_;
-  for (std::span<float> error = error_; !error.empty();) {
-    auto const here = std::span(decoded).first(std::min(piece, error.size()));
+  for (std::span<float> left = sum_; !left.empty();) {
+    auto const here = std::span(decoded).first(std::min(piece, left.size()));
     std::size_t const bytes = encoded_bytes(settings_, here.size());
     auto const done = decode(settings_, encoded.first(bytes), here);
     ASSERT(done.has_value());
-    for (std::size_t i = 0; i < here.size(); ++i) error[i] -= here[i];
-    error = error.subspan(here.size());
+    for (std::size_t i = 0; i < here.size(); ++i) left[i] -= here[i];
+    left = left.subspan(here.size());
     encoded = encoded.subspan(bytes);
   }
-  sent_ = nullptr;
+  discard();
 }
 
 void ErrorFeedback::discard() {
   ASSERT(open());
+  error_ = std::move(sum_);
+  undo();
+}
+
+void ErrorFeedback::undo() {
+  sum_ = {};
   sent_ = nullptr;
 }
 
 void ErrorFeedback::reset() {
   std::ranges::fill(error_, 0.0F);
-  sent_ = nullptr;
+  undo();
 }
 
 }  // namespace grapevine

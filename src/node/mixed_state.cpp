@@ -2,7 +2,6 @@
 
 #include "grapevine/base/assert.hpp"
 #include "grapevine/mix/average.hpp"
-#include "grapevine/tensor/layout.hpp"
 
 #include <algorithm>
 
@@ -20,10 +19,6 @@ std::optional<SteppedShard> step(OuterSettings const& settings, Blob const& x, B
   if (d != nullptr) return step_shard(settings, *x, *v, *d);
   if (!all_finite(floats_of(*x)) || !all_finite(floats_of(*v))) return std::nullopt;
   return SteppedShard{hash_blob(x), hash_blob(v)};
-}
-
-void append_blobs(std::vector<Blob>& to, std::vector<HashedBlob> const& shards) {
-  for (auto const& shard : shards) to.push_back(shard.blob);
 }
 
 }  // namespace
@@ -44,14 +39,20 @@ void take_in(MixedShards& mixed, MixLane lane, std::uint32_t shards, std::vector
   if (of_the_state < parts) mixed.gradients = part(of_the_state);
 }
 
-std::vector<Blob> payload_of(MixLane lane, ModelState const& own, bool with_momentum,
-                             std::vector<Blob> const& gradients) {
-  std::vector<Blob> payload;
-  if (lane != MixLane::gradients) append_blobs(payload, own.parameters);
-  if (lane != MixLane::gradients && with_momentum) append_blobs(payload, own.momentum);
-  if (lane != MixLane::parameters)
-    payload.insert(payload.end(), gradients.begin(), gradients.end());
-  return payload;
+std::vector<Blob> moved(MixLane lane, ModelState const& own, std::uint32_t shards,
+                        std::vector<Blob> const& sent, std::vector<Blob> mean) {
+  ASSERT(mean.size() == sent.size());
+  std::size_t const of_gradients = lane == MixLane::parameters ? 0 : shards;
+  for (std::size_t i = 0; i + of_gradients < mean.size(); ++i) {
+    auto const& z = i < shards ? own.parameters[i].blob : own.momentum[i - shards].blob;
+    if (mean[i] == nullptr || sent[i] == z) continue;
+    auto sum = std::make_shared<Bytes>(z->size());
+    auto const from = floats_of(*z), to = floats_of(*mean[i]), as_sent = floats_of(*sent[i]);
+    auto const values = floats_of(*sum);
+    for (std::size_t j = 0; j < values.size(); ++j) values[j] = from[j] + (to[j] - as_sent[j]);
+    mean[i] = std::move(sum);
+  }
+  return mean;
 }
 
 ModelStatePtr step_mixed(ModelState const& own, OuterSettings const& settings,
@@ -91,21 +92,11 @@ std::vector<Blob> mean_of(WeightedSide const& low, WeightedSide const& high) {
   return means;
 }
 
-Result<double> check_side(MixLane lane, std::vector<Blob> const& side, std::uint32_t shards,
-                          std::uint64_t elements) {
+Result<double> norm_of_side(MixLane lane, std::vector<Blob> const& side, std::uint32_t shards) {
   double squares = 0;
-  for (std::size_t i = 0; i < side.size(); ++i) {
-    auto const range = shard_range(elements, shards, static_cast<std::uint32_t>(i % shards));
-    if (side[i]->size() != range.count * sizeof(float))
-      return fail(Errc::schema_mismatch, "shard " + std::to_string(i) + " of a partner has " +
-                                             std::to_string(side[i]->size()) + " bytes, not " +
-                                             std::to_string(range.count * sizeof(float)));
-    auto const values = floats_of(*side[i]);
-    if (!all_finite(values))
-      return fail(Errc::not_finite, "in shard " + std::to_string(i) + " of a partner");
-    bool const gradient = lane != MixLane::parameters && i + shards >= side.size();
-    if (gradient) squares += squared_norm(values);
-  }
+  if (lane != MixLane::parameters)
+    for (auto i = side.size() - shards; i < side.size(); ++i)
+      squares += squared_norm(floats_of(*side[i]));
   return norm_of(squares);
 }
 

@@ -20,9 +20,11 @@ struct MixedShards {
 // Sorts in what came of one lane: for `parameters` z (then v), for `gradients` D, for `joint` z
 // (then v), then D; `shards` blobs of each.
 void take_in(MixedShards& mixed, MixLane lane, std::uint32_t shards, std::vector<Blob> blobs);
-// The same list for what a peer brings to a lane.
-[[nodiscard]] std::vector<Blob> payload_of(MixLane lane, ModelState const& own, bool with_momentum,
-                                           std::vector<Blob> const& gradients);
+// What a mean of what was `sent` does to the state it was sent of (delta rule): z + (mean - sent).
+// Where it travelled unchanged, that is the mean itself. Gradients are as they came. Null where the
+// mean is.
+[[nodiscard]] std::vector<Blob> moved(MixLane lane, ModelState const& own, std::uint32_t shards,
+                                      std::vector<Blob> const& sent, std::vector<Blob> mean);
 
 // The next round's state: from x, an outer step by the mixed gradient. `gradients` are this peer's
 // own; without any it takes no outer step. What would take a shard out of the range of a float is
@@ -31,7 +33,7 @@ void take_in(MixedShards& mixed, MixLane lane, std::uint32_t shards, std::vector
                                        std::vector<Blob> const& gradients,
                                        MixedShards const& mixed);
 
-// One side of a pair exchange, as payload_of().
+// One side of a pair exchange.
 struct WeightedSide {
   std::vector<Blob> const& blobs;
   std::uint64_t weight = 1;
@@ -39,10 +41,10 @@ struct WeightedSide {
 // The mean; `low` is the side of the lower peer id, so that both sides come to the same bits.
 [[nodiscard]] std::vector<Blob> mean_of(WeightedSide const& low, WeightedSide const& high);
 
-// The L2 norm of the outer gradient in a side of an exchange (0 in the lane of parameters), once
-// all of it is of the right size and finite: Errc::schema_mismatch, Errc::not_finite.
-[[nodiscard]] Result<double> check_side(MixLane lane, std::vector<Blob> const& side,
-                                        std::uint32_t shards, std::uint64_t elements);
+// The L2 norm of the outer gradient in a side of an exchange; 0 in the lane of parameters.
+// Errc::not_finite when it is out of range.
+[[nodiscard]] Result<double> norm_of_side(MixLane lane, std::vector<Blob> const& side,
+                                          std::uint32_t shards);
 
 struct StateCorrection {
   std::vector<float> parameters;

@@ -174,7 +174,7 @@ Result<OuterGradient> outer_gradient(std::span<float const> start, std::span<flo
       squares += squared_norm(values);
       blob.append(values);
     }
-    gradient.shards.push_back(hash_blob(blob.take()));
+    gradient.shards.push_back(blob.take());
   }
   TRY_ASSIGN(gradient.norm, norm_of(squares));
   return gradient;
@@ -187,7 +187,7 @@ Result<double> norm_of(double squares) {
   return norm;
 }
 
-HashedBlob average_shard(std::span<ShardInput const> inputs) {
+Blob average_shard(std::span<ShardInput const> inputs) {
   ASSERT(!inputs.empty());
   auto const bytes = inputs.front().blob->size();
   for (auto const& input : inputs) ASSERT(input.blob->size() == bytes);
@@ -202,7 +202,7 @@ HashedBlob average_shard(std::span<ShardInput const> inputs) {
     weighted_average(weighted, values);
     average.append(values);
   }
-  return hash_blob(average.take());
+  return average.take();
 }
 
 }  // namespace grapevine

@@ -69,7 +69,7 @@ struct SteppedShard {
 
 // The outer gradient D = z_start - theta, cut into shards, and its L2 norm.
 struct OuterGradient {
-  std::vector<HashedBlob> shards;
+  std::vector<Blob> shards;
   double norm = 0;
 };
 // Errc::not_finite when theta holds NaN or Inf: it never leaves the machine.
@@ -86,6 +86,6 @@ struct ShardInput {
   Blob blob;
   std::uint64_t tokens = 0;
 };
-[[nodiscard]] HashedBlob average_shard(std::span<ShardInput const> inputs);
+[[nodiscard]] Blob average_shard(std::span<ShardInput const> inputs);
 
 }  // namespace grapevine

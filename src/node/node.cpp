@@ -136,7 +136,8 @@ Awaitable<Result<>> Node::State::first_state() {
   settings.shards = agreed.shards;
   settings.inner_steps = agreed.inner_steps;
   settings.rounds = agreed.rounds;
-  settings.model_bytes = layout.elements() * sizeof(float);
+  settings.mix1_bytes = lane_bytes(MixLane::parameters);
+  settings.mix2_bytes = lane_bytes(MixLane::gradients);
   settings.wait_min = from_seconds(agreed.deadline_s_min);
   settings.wait_max = from_seconds(agreed.deadline_s_max);
   settings.beacon_ttl = beacon_ttl;

@@ -23,8 +23,7 @@ struct Arrived {
 Awaitable<ModelStatePtr> Node::State::step_apart(round_action::Apply action) {
   auto const settings = outer_settings();
   auto const& agreed = manifest->manifest;
-  std::vector<Blob> own;
-  for (auto const& ref : action.own) own.push_back(round_blobs.at(ref));
+  auto const own = action.has_gradient ? own_gradient : std::vector<Blob>{};
   std::vector<Arrived> arrived, doubtful;
   for (auto const& one : action.mixed) {
     if (auto const partner = one.partner ? one.partner : one.doubt) {
@@ -45,14 +44,19 @@ Awaitable<ModelStatePtr> Node::State::step_apart(round_action::Apply action) {
     Result<> kept;
   };
   auto take = [&](MixedShards& mixed, Arrived const& one) {
-    if (!one.exchange) return take_in(mixed, one.lane, agreed.shards, one.results);
-    auto const mine = payload_of(one.lane, base, agreed.mixing.mix1_momentum, own);
+    auto const brought = sent_values.find(one.lane);
+    if (brought == sent_values.end()) return;  // then nothing that came was mixed with ours
+    auto const& mine = brought->second;
+    if (!one.exchange)
+      return take_in(mixed, one.lane, agreed.shards,
+                     moved(one.lane, base, agreed.shards, mine, one.results));
     bool const by_tokens = one.lane == MixLane::gradients;
     WeightedSide const ours{mine, by_tokens ? tokens : 1};
     WeightedSide const theirs{one.theirs.blobs, by_tokens ? one.theirs.tokens : 1};
     bool const low = self < one.exchange->partner;
     auto mean = low ? mean_of(ours, theirs) : mean_of(theirs, ours);
-    take_in(mixed, one.lane, agreed.shards, std::move(mean));
+    take_in(mixed, one.lane, agreed.shards,
+            moved(one.lane, base, agreed.shards, mine, std::move(mean)));
   };
   auto step = [&](std::stop_token) {
     Stepped stepped;

@@ -72,21 +72,6 @@ std::uint64_t Node::State::contribution_tokens() const {
   return std::min(round_tokens, claimed_tokens_max(manifest->manifest, MixLane::gradients));
 }
 
-// What a peer brings to a lane, one blob a shard: parameters, momentum, gradients.
-std::vector<std::uint64_t> Node::State::shard_bytes(MixLane lane) const {
-  auto const& agreed = manifest->manifest;
-  std::uint32_t const of_state = lane == MixLane::gradients    ? 0
-                                 : agreed.mixing.mix1_momentum ? 2
-                                                               : 1;
-  std::uint32_t const of_gradients = lane == MixLane::parameters ? 0 : 1;
-  std::vector<std::uint64_t> bytes;
-  for (std::uint32_t i = 0; i < (of_state + of_gradients) * agreed.shards; ++i) {
-    auto const range = shard_range(layout.elements(), agreed.shards, i % agreed.shards);
-    bytes.push_back(range.count * sizeof(float));
-  }
-  return bytes;
-}
-
 // What a message must satisfy beyond its schema: the sizes of this run's shards, and a weight that
 // could have been trained.
 Result<> Node::State::acceptable(Announcement const& announcement) const {
@@ -94,17 +79,18 @@ Result<> Node::State::acceptable(Announcement const& announcement) const {
   auto const lane = std::visit([](auto const& one) { return one.lane; }, announcement);
   if (agreed.mixing.pattern_of(lane) != MixPattern::global)
     return fail(Errc::schema_mismatch, "an announcement of what this run does not announce");
-  auto const bytes = shard_bytes(lane);
+  auto const expected = shapes(lane);
   if (auto const* const result = std::get_if<ShardResult>(&announcement)) {
-    if (result->shard >= bytes.size() || result->result.bytes != bytes[result->shard])
+    if (result->shard >= expected.size() ||
+        result->result.bytes != shape_of({lane, result->shard, true, {}}).bytes())
       return fail(Errc::schema_mismatch, "a shard result of another size");
     return {};
   }
   auto const& contribution = std::get<Contribution>(announcement);
-  if (contribution.shards.size() != bytes.size())
+  if (contribution.shards.size() != expected.size())
     return fail(Errc::schema_mismatch, "a contribution of another number of shards");
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    if (contribution.shards[i].bytes != bytes[i])
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (contribution.shards[i].bytes != expected[i].bytes())
       return fail(Errc::schema_mismatch, "a contribution with a shard of another size");
   if (contribution.tokens == 0)
     return fail(Errc::limit_exceeded, "a contribution that claims no tokens");

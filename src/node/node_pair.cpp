@@ -73,7 +73,7 @@ Awaitable<Result<>> Node::State::start_pairing() {
     settings.self = self;
     settings.lane = lane;
     settings.overlapped = lane == MixLane::parameters;
-    for (auto const bytes : shard_bytes(lane)) settings.payload_bytes += bytes;
+    for (auto const& shape : shapes(lane)) settings.payload_bytes += shape.bytes();
     settings.wait_min = from_seconds(agreed.deadline_s_min);
     settings.wait_max = from_seconds(agreed.deadline_s_max);
     PairMemory memory = opened.memory;
@@ -114,12 +114,7 @@ void Node::State::perform(round_action::Pair const& action) {
   offer.round = action.mine.round;
   offer.lane = action.lane;
   offer.tokens = action.mine.tokens;
-  if (action.lane == MixLane::joint) {
-    for (auto const& shard : state->parameters) offer.shards.push_back(shard.ref);
-    if (manifest->manifest.mixing.mix1_momentum)
-      for (auto const& shard : state->momentum) offer.shards.push_back(shard.ref);
-  }
-  offer.shards.insert(offer.shards.end(), action.mine.shards.begin(), action.mine.shards.end());
+  offer.shards = action.mine.shards;
   auto const rate = blobs->counters().fetch_bytes_per_s;
   feed_pair(action.lane, pair_event::Ready{std::move(offer), action.inner_took, rate});
 }
@@ -191,11 +186,11 @@ Result<> Node::State::take_mix_message(PeerId const& from, ByteView message) {
 Result<> Node::State::acceptable(MixOffer const& offer) const {
   if (!pairing.machines.contains(offer.lane))
     return fail(Errc::schema_mismatch, "an offer of what this run does not exchange");
-  auto const bytes = shard_bytes(offer.lane);
-  if (offer.shards.size() != bytes.size())
+  auto const expected = shapes(offer.lane);
+  if (offer.shards.size() != expected.size())
     return fail(Errc::schema_mismatch, "an offer of another number of shards");
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    if (offer.shards[i].bytes != bytes[i])
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (offer.shards[i].bytes != expected[i].bytes())
       return fail(Errc::schema_mismatch, "an offer with a shard of another size");
   return check_claimed_tokens(manifest->manifest, offer.lane, offer.tokens);
 }
@@ -213,8 +208,6 @@ Awaitable<> Node::State::pull_side(pair_action::Pull action) {
 }
 
 Awaitable<Result<PulledSide>> Node::State::fetch_side(pair_action::Pull action) {
-  PulledSide pulled;
-  pulled.tokens = action.theirs.tokens;
   std::vector<PeerId> const holders{action.exchange.partner};
   auto const& refs = action.theirs.shards;
   std::map<BlobRef, Blob> here;
@@ -224,13 +217,20 @@ Awaitable<Result<PulledSide>> Node::State::fetch_side(pair_action::Pull action) 
     return {};
   };
   CO_TRY(co_await fetch_all(refs, holders, action.deadline, arrived));
-  for (auto const& ref : refs) pulled.blobs.push_back(here.at(ref));
-  auto check = [this, &action, &pulled](std::stop_token) {
-    return check_side(action.exchange.lane, pulled.blobs, manifest->manifest.shards,
-                      layout.elements());
+  auto const expected = shapes(action.exchange.lane);
+  auto decode = [this, &action, &expected, &refs, &here](std::stop_token) -> Result<PulledSide> {
+    PulledSide pulled;
+    pulled.tokens = action.theirs.tokens;
+    for (std::size_t i = 0; i < refs.size(); ++i) {
+      auto const& [elements, codec] = expected[i];
+      TRY_ASSIGN(auto values, decode_shard(codec, here.at(refs[i]), elements));
+      pulled.blobs.push_back(std::move(values));
+    }
+    TRY_ASSIGN(pulled.norm,
+               norm_of_side(action.exchange.lane, pulled.blobs, manifest->manifest.shards));
+    return pulled;
   };
-  CO_TRY_ASSIGN(pulled.norm, co_await run_on<Result<double>>(doors.heavy, check));
-  co_return pulled;
+  co_return co_await run_on<Result<PulledSide>>(doors.heavy, decode);
 }
 
 void Node::State::perform(pair_action::Decide const& action) { tasks.spawn(decide(action)); }

@@ -88,66 +88,6 @@ Awaitable<> Node::State::inner(std::uint64_t generation, std::uint64_t first_ste
   feed(round_event::InnerDone{steps, doors.clock.now() - begun});
 }
 
-void Node::State::perform(round_action::Prepare const& action) {
-  if (action.lane == MixLane::parameters) return bring_parameters(action);
-  tasks.spawn(prepare(action));
-}
-
-// The state that the round began with is hashed and served already.
-void Node::State::bring_parameters(round_action::Prepare const& action) {
-  Contribution contribution;
-  contribution.run = manifest->run;
-  contribution.round = action.round;
-  contribution.lane = MixLane::parameters;
-  contribution.base = action.base;
-  contribution.tokens = 1;
-  auto const bring = [&](std::vector<HashedBlob> const& shards) {
-    for (auto const& shard : shards) {
-      contribution.shards.push_back(shard.ref);
-      round_blobs[shard.ref] = shard.blob;
-    }
-  };
-  bring(state->parameters);
-  if (manifest->manifest.mixing.mix1_momentum) bring(state->momentum);
-  feed(round_event::Prepared{std::move(contribution)});
-}
-
-Awaitable<> Node::State::prepare(round_action::Prepare action) {
-  mix_began = doors.clock.now();
-  counters_at_mix2 = host->counters();
-  auto read = [this](std::stop_token) {
-    std::vector<float> theta(layout.elements());
-    trainer->read(theta);
-    return theta;
-  };
-  auto const theta = co_await run_on<std::vector<float>>(doors.train, read);
-  auto subtract = [this, &theta](std::stop_token) {
-    return outer_gradient(*inner_start, theta, manifest->manifest.shards);
-  };
-  auto gradient = co_await run_on<Result<OuterGradient>>(doors.heavy, subtract);
-  if (!gradient) {
-    problem(gradient.error());
-    feed(round_event::InnerFailed{});
-    co_return;
-  }
-  Contribution contribution;
-  contribution.run = manifest->run;
-  contribution.round = action.round;
-  contribution.base = action.base;
-  contribution.tokens = contribution_tokens();
-  contribution.steps = round_steps;
-  if (!round_loss) round_loss = loss;  // ended before its last step
-  contribution.loss = *round_loss;
-  contribution.norm = static_cast<float>(gradient->norm);
-  for (auto& shard : gradient->shards) {
-    contribution.shards.push_back(shard.ref);
-    kept_gradients.push_back(shard.ref);
-    round_blobs[shard.ref] = shard.blob;
-    blobs->keep_as(shard.ref, std::move(shard.leaves), shard.blob);
-  }
-  feed(round_event::Prepared{std::move(contribution)});
-}
-
 void Node::State::perform(round_action::Publish const& action) {
   announced.push_back(action.announcement);
   if (auto const* const mine = std::get_if<Contribution>(&action.announcement))
@@ -159,49 +99,58 @@ void Node::State::perform(round_action::Publish const& action) {
 void Node::State::perform(round_action::Fetch const& action) { tasks.spawn(fetch(action)); }
 
 Awaitable<> Node::State::fetch(round_action::Fetch action) {
-  auto const fetched = co_await blobs->fetch(action.blob, action.holders, action.deadline);
-  std::string failure;
+  auto const& what = action.what;
+  auto const fetched = co_await blobs->fetch(what.blob, action.holders, action.deadline);
   if (!fetched) {
-    failure = fetched.error().message();
-  } else {
-    auto const blob = fetched->blob;
-    auto finite = [&blob](std::stop_token) {
-      return blob->size() % sizeof(float) == 0 && all_finite(floats_of(*blob));
-    };
-    if (co_await run_on<bool>(doors.heavy, finite))
-      round_blobs[action.blob] = blob;
-    else
-      failure = Error(Errc::not_finite, "in a shard that was pulled").message();
+    feed(round_event::Fetched{what, fetched.error().message()});
+    co_return;
   }
-  feed(round_event::Fetched{action.blob, std::move(failure)});
+  auto const shape = shape_of(what);
+  auto decode = [&fetched, shape](std::stop_token) {
+    return decode_shard(shape.codec, fetched->blob, shape.elements);
+  };
+  auto const values = co_await run_on<Result<Blob>>(doors.heavy, decode);
+  if (values) round_blobs[what] = *values;
+  feed(round_event::Fetched{what, values ? "" : values.error().message()});
 }
 
 void Node::State::perform(round_action::Average const& action) { tasks.spawn(average(action)); }
 
 Awaitable<> Node::State::average(round_action::Average action) {
-  auto const bytes = shard_bytes(action.lane)[action.shard];
+  auto const shape = shapes(action.lane)[action.shard];
   std::vector<ShardInput> inputs;
   for (auto const& input : action.inputs) {
-    auto const found = round_blobs.find(BlobRef{input.root, bytes});
+    BlobRef const ref{input.root, shape.bytes()};
+    auto const found = round_blobs.find({action.lane, action.shard, false, ref});
     ASSERT(found != round_blobs.end());
     inputs.push_back({found->second, input.tokens});
   }
-  auto mix = [&inputs](std::stop_token) { return average_shard(inputs); };
-  auto result = co_await run_on<HashedBlob>(doors.heavy, mix);
-  if (round->version().round == action.round) {
-    round_blobs[result.ref] = result.blob;
-    kept_gradients.push_back(result.ref);
-    blobs->keep_as(result.ref, std::move(result.leaves), result.blob);
+  auto const codec = manifest->manifest.mixing.result_codec(action.lane);
+  auto mix = [&inputs, codec](std::stop_token) {
+    return encode_shard(codec, average_shard(inputs));
+  };
+  auto result = co_await run_on<Result<SentShard>>(doors.heavy, mix);
+  round_event::Averaged averaged{action.lane, action.round, action.shard, {}, {}};
+  if (!result) {
+    averaged.failure = result.error().message();
+  } else if (round->version().round == action.round) {
+    auto& served = result->served;
+    averaged.result = served.ref;
+    round_blobs[{action.lane, action.shard, true, served.ref}] = std::move(result->values);
+    kept_gradients.push_back(served.ref);
+    blobs->keep_as(served.ref, std::move(served.leaves), served.blob);
   }
-  feed(round_event::Averaged{action.lane, action.round, action.shard, result.ref, {}});
+  feed(std::move(averaged));
 }
 
 void Node::State::perform(round_action::Apply const& action) { tasks.spawn(apply(action)); }
 
 std::vector<Blob> Node::State::results_of(round_action::Mixed const& mixed) const {
   std::vector<Blob> results;
-  for (auto const& result : mixed.results)
-    results.push_back(result ? round_blobs.at(*result) : nullptr);
+  for (std::uint32_t i = 0; i < mixed.results.size(); ++i) {
+    auto const& result = mixed.results[i];
+    results.push_back(result ? round_blobs.at({mixed.lane, i, true, *result}) : nullptr);
+  }
   return results;
 }
 
@@ -230,6 +179,7 @@ Awaitable<> Node::State::apply(round_action::Apply action) {
     next = co_await step_together(action);
   else
     next = co_await step_apart(action);
+  co_await settle_feedback(action);
   auto adopted = co_await adopt_state(next);
   if (adopted) adopted = co_await set_trainer(next, action.keep_progress);
   if (!adopted) problem(adopted.error());
@@ -244,6 +194,8 @@ Awaitable<> Node::State::apply(round_action::Apply action) {
   co_await record(action, base->hash(), next->hash());
   checkpoint_if_due();
   round_blobs.clear();
+  sent_values.clear();
+  own_gradient.clear();
   kept_gradients_before = std::exchange(kept_gradients, {});
   announced_before = std::exchange(announced, {});
   contribution_hashes.erase(contribution_hashes.begin(),

@@ -1,10 +1,10 @@
 // Node::State: what a node owns. The functions are grouped by file: node.cpp (life from start to
 // end), node_join.cpp (finding the run and the others), node_gossip.cpp (beacons and
 // announcements), node_round.cpp (performing the machine's actions), node_pair.cpp (pair
-// exchanges), node_apart.cpp (the outer step of a peer with a state of its own), node_sync.cpp
-// (pulling a state), node_pause.cpp (planned absences), node_record.cpp (what a round was, for
-// ledger and figures), node_checkpoint.cpp, node_snapshot.cpp. Loop thread only, but for what is
-// handed to a worker.
+// exchanges), node_payload.cpp (what this peer brings to a mixing), node_apart.cpp (the outer step
+// of a peer with a state of its own), node_sync.cpp (pulling a state), node_pause.cpp (planned
+// absences), node_record.cpp (what a round was, for ledger and figures), node_checkpoint.cpp,
+// node_snapshot.cpp. Loop thread only, but for what is handed to a worker.
 #pragma once
 
 #include "grapevine/net/blob_exchange.hpp"
@@ -18,6 +18,7 @@
 #include "node/model_state_detail.hpp"
 #include "node/pair_store_detail.hpp"
 #include "node/peer_store_detail.hpp"
+#include "node/sent_shard_detail.hpp"
 
 #include <deque>
 #include <set>
@@ -37,7 +38,7 @@ using ContributionKey = std::tuple<std::uint64_t, MixLane, PeerId>;  // round, l
 
 // A partner's side of a pair exchange, pulled and checked.
 struct PulledSide {
-  std::vector<Blob> blobs;  // as payload_of()
+  std::vector<Blob> blobs;  // as sent_values of a lane
   std::uint64_t tokens = 0;
   double norm = 0;  // of its outer gradient
 };
@@ -96,7 +97,6 @@ struct Node::State {
   void remember_contribution(std::uint64_t of_round, MixLane lane, PeerId const& author,
                              ByteView message);
   [[nodiscard]] std::uint64_t contribution_tokens() const;
-  [[nodiscard]] std::vector<std::uint64_t> shard_bytes(MixLane lane) const;
   [[nodiscard]] Result<> acceptable(Announcement const& announcement) const;
   [[nodiscard]] Result<> acceptable(MixOffer const& offer) const;
   [[nodiscard]] PeerState shown_state() const;
@@ -108,7 +108,6 @@ struct Node::State {
   void feed(RoundEvent event);
   void perform(round_action::StartInner const& action);
   void perform(round_action::StopInner const& action);
-  void perform(round_action::Prepare const& action);
   void perform(round_action::Publish const& action);
   void perform(round_action::Fetch const& action);
   void perform(round_action::Average const& action);
@@ -118,14 +117,34 @@ struct Node::State {
   void perform(round_action::BeaconNow const& action);
   void perform(round_action::Finished const& action);
   Awaitable<> inner(std::uint64_t generation, std::uint64_t first_step, std::uint32_t steps);
-  void bring_parameters(round_action::Prepare const& action);
-  Awaitable<> prepare(round_action::Prepare action);
   Awaitable<> fetch(round_action::Fetch action);
   Awaitable<> average(round_action::Average action);
   Awaitable<> apply(round_action::Apply action);
   Awaitable<ModelStatePtr> step_together(round_action::Apply action);
   [[nodiscard]] OuterSettings outer_settings() const;
   [[nodiscard]] std::vector<Blob> results_of(round_action::Mixed const& mixed) const;
+
+  // node_payload.cpp
+  struct ShardShape {
+    std::uint64_t elements = 0;
+    Codec codec = Codec::fp32;
+    [[nodiscard]] std::uint64_t bytes() const;
+  };
+  struct Brought {
+    std::vector<SentShard> shards;
+    OuterGradient gradient;
+  };
+  [[nodiscard]] std::vector<ShardShape> shapes(MixLane lane) const;  // of what a peer brings
+  [[nodiscard]] ShardShape shape_of(ShardBlob const& what) const;
+  [[nodiscard]] std::uint64_t lane_bytes(MixLane lane) const;  // that a peer sends or pulls
+  void perform(round_action::Prepare const& action);
+  [[nodiscard]] Contribution empty_contribution(round_action::Prepare const& action) const;
+  [[nodiscard]] Result<std::vector<SentShard>> encode_state(ModelState const& own) const;
+  [[nodiscard]] Result<Brought> encode_gradient(std::span<float const> theta);
+  Awaitable<> bring_parameters(round_action::Prepare action);
+  Awaitable<> bring_gradient(round_action::Prepare action);
+  std::vector<BlobRef> serve(MixLane lane, std::vector<SentShard>& shards);
+  Awaitable<> settle_feedback(round_action::Apply action);
 
   // node_record.cpp
   Awaitable<> record(round_action::Apply action, Hash before, Hash after);
@@ -236,8 +255,11 @@ struct Node::State {
     Version version;
     std::map<BlobRef, Blob> shards;
   } unfinished;
-  FloatsPtr inner_start;                // what the trainer's progress is measured from
-  std::map<BlobRef, Blob> round_blobs;  // gradients and results of this round
+  FloatsPtr inner_start;                             // what the trainer's progress is measured from
+  std::map<ShardBlob, Blob> round_blobs;             // what came and what was made, decoded
+  std::map<MixLane, std::vector<Blob>> sent_values;  // what this peer brought, as others decode it
+  std::vector<Blob> own_gradient;                    // as it was trained
+  std::vector<ErrorFeedback> feedback;  // heavy worker; with a lossy mix2_codec, by shard
   std::vector<BlobRef> kept_gradients;  // ours, of this round and the last
   std::vector<BlobRef> kept_gradients_before;
   std::vector<Announcement> announced;  // ours, repeated until the round is over

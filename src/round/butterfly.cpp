@@ -100,7 +100,8 @@ void Butterfly::handle(butterfly_event::Contributed const& event) {
   ASSERT(event.mine.lane == settings_.lane);
   ASSERT(event.mine.shards.size() == settings_.shards);
   book_of(version_.round).contributions[settings_.self] = event.mine;
-  for (auto const& blob : event.mine.shards) blobs_[blob].arrival = Arrival::here;
+  for (std::uint32_t i = 0; i < settings_.shards; ++i)
+    blobs_[input_of(event.mine, i)].arrival = Arrival::here;
   actions_.push_back(butterfly_action::Publish{event.mine});
 }
 
@@ -112,7 +113,7 @@ void Butterfly::handle(butterfly_event::Collect const& event) {
 }
 
 void Butterfly::handle(butterfly_event::Fetched const& event) {
-  auto const known = blobs_.find(event.blob);
+  auto const known = blobs_.find(event.what);
   if (known == blobs_.end()) return;  // of a round that is over
   auto& asked = known->second;
   if (asked.fetches > 0) --asked.fetches;
@@ -123,7 +124,7 @@ void Butterfly::handle(butterfly_event::Fetched const& event) {
   asked.arrival = Arrival::failed;
   for (auto& shard : book_of(version_.round).shards)
     for (auto const& candidate : shard.candidates)
-      if (candidate.result.result == event.blob && asked.holders.contains(candidate.reducer))
+      if (result_of(candidate) == event.what && asked.holders.contains(candidate.reducer))
         shard.bad_reducers.insert(candidate.reducer);
 }
 
@@ -144,8 +145,8 @@ void Butterfly::handle(butterfly_event::Averaged const& event) {
   result.shard = event.shard;
   result.inputs = std::exchange(shard.inputs, {});
   result.result = event.result;
-  blobs_[event.result].arrival = Arrival::here;
   shard.candidates.push_back({settings_.self, result});
+  blobs_[result_of(shard.candidates.back())].arrival = Arrival::here;
   actions_.push_back(butterfly_action::Publish{result});
 }
 
@@ -292,7 +293,7 @@ void Butterfly::reduce(std::uint32_t index) {
 void Butterfly::want_inputs(std::uint32_t index) {
   for (auto const& [peer, contribution] : book().contributions)
     if (comes_from_here(contribution))
-      want(contribution.shards[index], {peer}, now_ + settings_.wait_max);
+      want(input_of(contribution, index), {peer}, now_ + settings_.wait_max);
 }
 
 bool Butterfly::inputs_settled(std::uint32_t index) const {
@@ -302,7 +303,7 @@ bool Butterfly::inputs_settled(std::uint32_t index) const {
     if (contribution_of(peer) == nullptr) return false;
   for (auto const& peer : contributors()) {
     bool const gone = peer != settings_.self && view_.find(peer) == nullptr;
-    if (!gone && arrival(contribution_of(peer)->shards[index]) == Arrival::wanted) return false;
+    if (!gone && arrival(input_of(*contribution_of(peer), index)) == Arrival::wanted) return false;
   }
   return true;
 }
@@ -311,8 +312,9 @@ std::vector<ShardResult::Input> Butterfly::inputs_here(std::uint32_t index) cons
   std::vector<ShardResult::Input> inputs;
   for (auto const& peer : contributors()) {
     auto const* const contribution = contribution_of(peer);
-    auto const& blob = contribution->shards[index];
-    if (arrival(blob) == Arrival::here) inputs.push_back({peer, blob.root, contribution->tokens});
+    auto const what = input_of(*contribution, index);
+    if (arrival(what) == Arrival::here)
+      inputs.push_back({peer, what.blob.root, contribution->tokens});
   }
   return inputs;
 }
@@ -323,7 +325,7 @@ bool Butterfly::usable(Candidate const& candidate, std::uint32_t index) const {
   if (candidate.reducer != settings_.self && !members_ever_.contains(candidate.reducer))
     return false;
   // Who was asked and has not delivered gives way to the next best; what comes late still counts.
-  auto const* const known = asked(result.result);
+  auto const* const known = asked(result_of(candidate));
   bool const late =
       known != nullptr && (known->arrival == Arrival::failed ||
                            (known->arrival == Arrival::wanted && now_ >= overdue_at()));
@@ -357,7 +359,7 @@ Butterfly::Candidate const* Butterfly::best(std::uint32_t index) const {
 Butterfly::Candidate const* Butterfly::best_here(std::uint32_t index) const {
   Candidate const* chosen = nullptr;
   for (auto const& candidate : book().shards[index].candidates)
-    if (arrival(candidate.result.result) == Arrival::here && usable(candidate, index))
+    if (arrival(result_of(candidate)) == Arrival::here && usable(candidate, index))
       chosen = better(chosen, &candidate);
   return chosen;
 }
@@ -371,7 +373,7 @@ bool Butterfly::results_known() const {
 bool Butterfly::results_here() const {
   for (std::uint32_t i = 0; i < settings_.shards; ++i) {
     auto const* const chosen = best(i);
-    if (chosen == nullptr || arrival(chosen->result.result) != Arrival::here) return false;
+    if (chosen == nullptr || arrival(result_of(*chosen)) != Arrival::here) return false;
   }
   return true;
 }
@@ -384,17 +386,25 @@ void Butterfly::want_results() {
     for (auto const& candidate : book().shards[i].candidates)
       if (candidate.result.result == chosen->result.result && candidate.reducer != settings_.self)
         holders.push_back(candidate.reducer);
-    if (!holders.empty()) want(chosen->result.result, std::move(holders), give_up_);
+    if (!holders.empty()) want(result_of(*chosen), std::move(holders), give_up_);
   }
 }
 
-Butterfly::Asked const* Butterfly::asked(BlobRef const& blob) const {
-  auto const known = blobs_.find(blob);
+ShardBlob Butterfly::input_of(Contribution const& contribution, std::uint32_t index) const {
+  return {settings_.lane, index, false, contribution.shards[index]};
+}
+
+ShardBlob Butterfly::result_of(Candidate const& candidate) const {
+  return {settings_.lane, candidate.result.shard, true, candidate.result.result};
+}
+
+Butterfly::Asked const* Butterfly::asked(ShardBlob const& what) const {
+  auto const known = blobs_.find(what);
   return known == blobs_.end() ? nullptr : &known->second;
 }
 
-Butterfly::Arrival Butterfly::arrival(BlobRef const& blob) const {
-  auto const* const known = asked(blob);
+Butterfly::Arrival Butterfly::arrival(ShardBlob const& what) const {
+  auto const* const known = asked(what);
   return known == nullptr ? Arrival::unknown : known->arrival;
 }
 
@@ -402,14 +412,14 @@ Butterfly::Arrival Butterfly::arrival(BlobRef const& blob) const {
 Instant Butterfly::overdue_at() const { return collect_until_ + (give_up_ - collect_until_) / 2; }
 
 // A peer may name a blob that is another's: each holder is asked, whoever named it first.
-void Butterfly::want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadline) {
-  auto& asked = blobs_[blob];
+void Butterfly::want(ShardBlob const& what, std::vector<PeerId> holders, Instant deadline) {
+  auto& asked = blobs_[what];
   if (asked.arrival == Arrival::here) return;
   std::erase_if(holders, [&](PeerId const& peer) { return !asked.holders.insert(peer).second; });
   if (holders.empty()) return;
   asked.arrival = Arrival::wanted;
   ++asked.fetches;
-  actions_.push_back(butterfly_action::Fetch{blob, std::move(holders), deadline});
+  actions_.push_back(butterfly_action::Fetch{what, std::move(holders), deadline});
 }
 
 void Butterfly::close() {
@@ -420,8 +430,12 @@ void Butterfly::close() {
   for (std::uint32_t i = 0; i < settings_.shards; ++i) {
     auto const* const chosen = best_here(i);
     action.results.push_back(chosen ? std::optional(chosen->result.result) : std::nullopt);
+    action.with_ours.push_back(false);
     if (chosen == nullptr) continue;
-    for (auto const& input : chosen->result.inputs) ++used[input.peer];
+    for (auto const& input : chosen->result.inputs) {
+      ++used[input.peer];
+      if (input.peer == settings_.self) action.with_ours.back() = true;
+    }
   }
   for (auto const& [peer, shards] : used) {
     auto const* const contribution = contribution_of(peer);
@@ -437,9 +451,9 @@ void Butterfly::close() {
 
 std::string Butterfly::why_missing(PeerId const& peer) const {
   if (auto const* const contribution = contribution_of(peer)) {
-    for (auto const& blob : contribution->shards)
-      if (arrival(blob) == Arrival::failed)
-        return "its gradient could not be pulled: " + asked(blob)->failure;
+    for (std::uint32_t i = 0; i < settings_.shards; ++i)
+      if (auto const what = input_of(*contribution, i); arrival(what) == Arrival::failed)
+        return "its gradient could not be pulled: " + asked(what)->failure;
     return "its gradient reached no reducer in time";
   }
   if (book().contributions.contains(peer)) return "trained from another state";

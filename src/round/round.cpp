@@ -78,7 +78,8 @@ ButterflySettings Round::butterfly_settings(MixLane lane) const {
   settings.one_state = together();
   settings.overlapped = lane == MixLane::parameters;
   settings.shards = shards_of(lane);
-  settings.payload_bytes = settings_.model_bytes * (shards_of(lane) / settings_.shards);
+  settings.payload_bytes =
+      lane == MixLane::parameters ? settings_.mix1_bytes : settings_.mix2_bytes;
   settings.wait_min = settings_.wait_min;
   settings.wait_max = settings_.wait_max;
   return settings;
@@ -111,6 +112,7 @@ void Round::perform(butterfly_action::Closed const& closed) {
   mixed.lane = closed.lane;
   mixed.pattern = MixPattern::global;
   mixed.results = closed.results;
+  mixed.with_ours = closed.with_ours;
   mixed.inputs = closed.inputs;
   mixed.missing = closed.missing;
   mixed.closed = now_;

@@ -94,7 +94,7 @@ void Round::apply_if_mixed() {
   if (mixed_.size() < (two ? 2 : 1)) return;
   round_action::Apply action;
   action.round = version_.round;
-  if (mine_ && !failed_) action.own = mine_->shards;
+  action.has_gradient = mine_ && !failed_;
   for (auto& [lane, mixed] : mixed_) {
     mixed.lane = lane;
     action.mixed.push_back(std::move(mixed));

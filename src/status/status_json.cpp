@@ -61,6 +61,8 @@ Json run_json(Snapshot const& snapshot) {
           {"mix1", to_string(run.mixing.mix1)},
           {"mix2", to_string(run.mixing.mix2)},
           {"joint", run.mixing.joint},
+          {"mix1_codec", codec_name(run.mixing.mix1_codec)},
+          {"mix2_codec", codec_name(run.mixing.mix2_codec)},
           {"rounds", run.rounds}};
 }
 

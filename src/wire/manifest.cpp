@@ -97,6 +97,9 @@ Result<RunManifest> decode_payload(ByteView payload) {
   manifest.mixing.mix2 = static_cast<MixPattern>(table->mix2());
   manifest.mixing.joint = table->joint();
   manifest.mixing.mix1_momentum = table->mix1_momentum();
+  manifest.mixing.mix1_codec = static_cast<Codec>(table->mix1_codec());
+  manifest.mixing.mix2_codec = static_cast<Codec>(table->mix2_codec());
+  manifest.mixing.error_decay = table->error_decay();
   manifest.shards = table->shards();
   manifest.inner = decode_inner(*table->inner());
   manifest.outer = {table->outer()->lr(), table->outer()->momentum(), table->outer()->nesterov()};
@@ -135,6 +138,9 @@ Bytes codec::encode_payload(RunManifest const& manifest) {
   table.add_mix2(static_cast<schema::MixPattern>(manifest.mixing.mix2));
   table.add_joint(manifest.mixing.joint);
   table.add_mix1_momentum(manifest.mixing.mix1_momentum);
+  table.add_mix1_codec(static_cast<schema::Codec>(manifest.mixing.mix1_codec));
+  table.add_mix2_codec(static_cast<schema::Codec>(manifest.mixing.mix2_codec));
+  table.add_error_decay(manifest.mixing.error_decay);
   table.add_shards(manifest.shards);
   table.add_inner(inner);
   table.add_outer(outer);

@@ -91,6 +91,21 @@ Result<> check_inner(RunManifest const& manifest) {
   return {};
 }
 
+// Most parameters are not near zero: what top-k leaves out of them is no detail.
+Result<> check_codecs(Mixing const& mixing) {
+  auto const last = static_cast<std::uint64_t>(codecs.back());
+  TRY(in_range("mix1_codec", static_cast<std::uint64_t>(mixing.mix1_codec), 0, last));
+  TRY(in_range("mix2_codec", static_cast<std::uint64_t>(mixing.mix2_codec), 0, last));
+  if (mixing.mix1_codec == Codec::topk)
+    return invalid("mix1_codec: topk is for outer gradients, not for parameters");
+  if (mixing.mix1_codec != Codec::fp32 && mixing.mix1 == MixPattern::none)
+    return invalid("mix1_codec: there is no mix1 to encode");
+  if (mixing.mix2_codec != Codec::fp32 && mixing.mix2 == MixPattern::none)
+    return invalid("mix2_codec: there is no mix2 to encode");
+  TRY(between("error_decay", mixing.error_decay, 0, 1));
+  return {};
+}
+
 Result<> check_mixing(RunManifest const& manifest) {
   auto const last = static_cast<std::uint64_t>(MixPattern::global);
   TRY(in_range("mix1", static_cast<std::uint64_t>(manifest.mixing.mix1), 0, last));
@@ -100,7 +115,7 @@ Result<> check_mixing(RunManifest const& manifest) {
   if (manifest.mixing.joint && !pairs) return invalid("joint: only with mix1 pair and mix2 pair");
   if (manifest.mixing.mix1_momentum && manifest.mixing.mix1 == MixPattern::none)
     return invalid("mix1_momentum: there is no mix1 to take it along");
-  return {};
+  return check_codecs(manifest.mixing);
 }
 
 Result<> check_round(RunManifest const& manifest) {

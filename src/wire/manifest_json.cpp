@@ -65,6 +65,9 @@ void visit_manifest(Visitor& visit, Manifest& manifest) {
   visit("mix2", manifest.mixing.mix2);
   visit("joint", manifest.mixing.joint);
   visit("mix1_momentum", manifest.mixing.mix1_momentum);
+  visit("mix1_codec", manifest.mixing.mix1_codec);
+  visit("mix2_codec", manifest.mixing.mix2_codec);
+  visit("error_decay", manifest.mixing.error_decay);
   visit("shards", manifest.shards);
   visit("deadline_s_min", manifest.deadline_s_min);
   visit("deadline_s_max", manifest.deadline_s_max);
@@ -79,6 +82,7 @@ class Writer {
     json_[key] = value;
   }
   void operator()(char const* key, MixPattern value) { json_[key] = to_string(value); }
+  void operator()(char const* key, Codec value) { json_[key] = codec_name(value); }
   void operator()(char const* key, float value) {
     // The shortest decimal that reads back as the same float: 0.7, not 0.699999988079071.
     json_[key] = std::stod(fmt::format("{}", value));
@@ -148,10 +152,17 @@ class Reader {
     }
     return false;
   }
+  static bool read(Json const& json, Codec& value) {
+    if (!json.is_string()) return false;
+    auto const* const named = std::ranges::find(codecs, json.get<std::string>(), codec_name);
+    if (named != codecs.end()) value = *named;
+    return named != codecs.end();
+  }
   static char const* expected(std::string const&) { return "not text"; }
   static char const* expected(bool const&) { return "not true or false"; }
   static char const* expected(float const&) { return "not a number"; }
   static char const* expected(MixPattern const&) { return "not one of none, pair, global"; }
+  static char const* expected(Codec const&) { return "not one of fp32, bf16, int8, int4, topk"; }
   static std::string expected(std::unsigned_integral auto const& value) {
     using Int = std::remove_cvref_t<decltype(value)>;
     return fmt::format("not a whole number in 0..{}", std::numeric_limits<Int>::max());

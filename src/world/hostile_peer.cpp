@@ -173,13 +173,22 @@ class HostilePeer final : public sim::Program {
     for (std::uint32_t i = 0; i < agreed.shards; ++i) {
       auto const range = shard_range(agreed.parameters, agreed.shards, i);
       auto const from = values.begin() + static_cast<std::ptrdiff_t>(range.first);
-      auto blob = blob_of({from, from + static_cast<std::ptrdiff_t>(range.count)});
+      auto blob = encoded({from, from + static_cast<std::ptrdiff_t>(range.count)});
       auto leaves = merkle_leaves(*blob, limits::blob_chunk_bytes);
       BlobRef const ref{merkle_root(leaves), blob->size()};
       contribution.shards.push_back(ref);
       peer_.blobs.keep_as(ref, std::move(leaves), std::move(blob));
     }
     return contribution;
+  }
+
+  // As the run sends it; what no codec takes becomes bytes that nobody can read.
+  [[nodiscard]] Blob encoded(std::vector<float> const& values) const {
+    CodecSettings const settings{.codec = peer_.manifest.manifest.mixing.mix2_codec};
+    if (settings.codec == Codec::fp32) return blob_of(values);
+    auto bytes = std::make_shared<Bytes>(encoded_bytes(settings, values.size()));
+    if (!encode(settings, values, *bytes)) std::ranges::fill(*bytes, std::uint8_t{0xFF});
+    return bytes;
   }
 
   void send_beacon() {

@@ -57,6 +57,16 @@ Mixing draw_pair_of_mixings(std::uint64_t seed) {
   return mixing;
 }
 
+// In one world of three; those whose merges are computed again send fp32.
+void draw_codecs(SwarmOptions& swarm) {
+  SeededRandom random(swarm.seed + 1);
+  if (random.below(3) > 0 || swarm.witness || swarm.mixing.joint) return;
+  auto const draw = [&random](std::size_t count) { return codecs[random.below(count)]; };
+  if (swarm.mixing.mix1 != MixPattern::none) swarm.mixing.mix1_codec = draw(codecs.size() - 1);
+  if (swarm.mixing.mix2 != MixPattern::none) swarm.mixing.mix2_codec = draw(codecs.size());
+  swarm.mixing.error_decay = exists(random) ? 1.0F : 0.9F;
+}
+
 Mixing draw_mixing(Random& random, std::uint64_t seed) {
   auto const drawn = random.below(10);
   if (drawn < 5) return {};
@@ -67,7 +77,9 @@ Mixing draw_mixing(Random& random, std::uint64_t seed) {
 
 std::string text_of(Mixing const& mixing) {
   if (mixing.joint) return "parameters and gradients with one other";
-  return fmt::format("parameters {}, gradients {}", to_string(mixing.mix1), to_string(mixing.mix2));
+  return fmt::format("parameters {} ({}), gradients {} ({})", to_string(mixing.mix1),
+                     codec_name(mixing.mix1_codec), to_string(mixing.mix2),
+                     codec_name(mixing.mix2_codec));
 }
 
 SwarmOptions draw_swarm(Random& random, std::uint64_t seed) {
@@ -88,6 +100,7 @@ SwarmOptions draw_swarm(Random& random, std::uint64_t seed) {
   }
   swarm.hostile = draw_hostile(random);
   swarm.witness = exists(random);
+  draw_codecs(swarm);
   return swarm;
 }
 

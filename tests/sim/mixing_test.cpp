@@ -143,3 +143,62 @@ TEST_CASE("a peer that crashes is back, and nobody waits for it for ever, whatev
     for (auto const& [machine, ending] : swarm.endings) CHECK(swarm.ledger(machine).has_value());
   }
 }
+
+namespace {
+
+double squared_distance(std::vector<float> const& a, std::vector<float> const& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    sum += (double{a[i]} - double{b[i]}) * (double{a[i]} - double{b[i]});
+  return sum;
+}
+
+struct CodecRun {
+  std::vector<float> last;  // parameters
+  std::uint64_t bytes = 0;  // of blobs that it pulled
+};
+
+CodecRun run_with(Codec codec, float error_decay) {
+  auto options = options_for({"DiLoCo", none, global});
+  options.hidden = 256;
+  options.mixing.mix2_codec = codec;
+  options.mixing.error_decay = error_decay;
+  Swarm swarm(options);
+  CodecRun result;
+  auto const look = [&] {
+    result.bytes = std::max(result.bytes, swarm.node(0).snapshot().network.blob_bytes_fetched);
+    return swarm.all_ended();
+  };
+  CHECK(swarm.world.run_for(30min, look));
+  for (auto const& [machine, ending] : swarm.endings) {
+    CAPTURE(machine);
+    CHECK(ending.error.empty());
+    CHECK(ending.round == options.rounds);
+    CHECK(ending.state == swarm.endings.at(0).state);
+  }
+  result.last = swarm.checkpoint(0, options.rounds).value().parameters;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("whatever the codec, all come to one state; the finer it is the nearer to that of fp32") {
+  auto const plain = run_with(Codec::fp32, 1);
+  std::map<Codec, double> apart;
+  std::map<Codec, double> bytes;
+  for (auto const codec : {Codec::bf16, Codec::int8, Codec::int4, Codec::topk}) {
+    CAPTURE(std::string(codec_name(codec)));
+    auto const run = run_with(codec, 1);
+    apart[codec] = squared_distance(run.last, plain.last);
+    bytes[codec] = static_cast<double>(run.bytes) / static_cast<double>(plain.bytes);
+    MESSAGE(codec_name(codec) << ": " << apart[codec] << " apart, bytes " << bytes[codec]);
+  }
+  // What is left out and sent later is worth it.
+  CHECK(apart[Codec::int4] < squared_distance(run_with(Codec::int4, 0).last, plain.last));
+  CHECK(apart[Codec::bf16] < apart[Codec::int4]);
+  CHECK(apart[Codec::int8] < apart[Codec::int4]);
+  CHECK(apart[Codec::int4] < apart[Codec::topk]);
+  CHECK(bytes[Codec::bf16] == doctest::Approx(1.0 / 2).epsilon(0.1));
+  CHECK(bytes[Codec::int8] == doctest::Approx(1.0 / 4).epsilon(0.1));
+  CHECK(bytes[Codec::int4] == doctest::Approx(1.0 / 8).epsilon(0.15));
+}

@@ -27,6 +27,7 @@
 
 #include "grapevine/base/bytes.hpp"
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -35,6 +36,7 @@ namespace grapevine {
 
 enum class Codec : std::uint8_t { fp32, bf16, int8, int4, topk };
 
+inline constexpr std::array codecs{Codec::fp32, Codec::bf16, Codec::int8, Codec::int4, Codec::topk};
 [[nodiscard]] std::string_view codec_name(Codec codec);
 [[nodiscard]] std::string_view codec_instruction_set();  // what this CPU runs: "avx512", "neon", …
 

@@ -45,6 +45,16 @@ struct ButterflySettings {
   Duration wait_max{};              // manifest.deadline_s_max
 };
 
+// A blob, and as what it is asked for: that says how it is to be read. One blob may be named as
+// several things, by mistake, by chance (zeros) or by a liar.
+struct ShardBlob {
+  MixLane lane = MixLane::gradients;
+  std::uint32_t shard = 0;
+  bool result = false;  // of a reducer; else what a contributor brought
+  BlobRef blob;
+  auto operator<=>(ShardBlob const&) const = default;
+};
+
 namespace butterfly_event {
 // A round begins, from this state.
 struct Began {
@@ -72,7 +82,7 @@ struct Collect {
   Duration inner_took{};
 };
 struct Fetched {
-  BlobRef blob;
+  ShardBlob what;
   std::string failure;  // empty: it is here, of the right size, and finite
 };
 struct Averaged {
@@ -103,7 +113,7 @@ struct Publish {
   Announcement announcement;
 };
 struct Fetch {
-  BlobRef blob;
+  ShardBlob what;
   std::vector<PeerId> holders;
   Instant deadline{};
 };
@@ -127,6 +137,7 @@ struct Closed {
   MixLane lane = MixLane::gradients;
   std::uint64_t round = 0;
   std::vector<std::optional<BlobRef>> results;  // one a shard; absent: nothing usable for us came
+  std::vector<bool> with_ours;                  // of each: this peer is among its inputs
   std::vector<Input> inputs;                    // of any of the results
   std::vector<Missing> missing;
 };
@@ -202,7 +213,7 @@ class Butterfly {
   void want_inputs(std::uint32_t index);
   void want_results();
   void close();
-  void want(BlobRef const& blob, std::vector<PeerId> holders, Instant deadline);
+  void want(ShardBlob const& what, std::vector<PeerId> holders, Instant deadline);
   void rank_reducers();  // fills before_us, when others than before come into question
 
   Book& book_of(std::uint64_t round);
@@ -218,8 +229,10 @@ class Butterfly {
   [[nodiscard]] bool inputs_settled(std::uint32_t index) const;
   [[nodiscard]] std::vector<ShardResult::Input> inputs_here(std::uint32_t index) const;
   [[nodiscard]] std::size_t rank_in(std::uint32_t index) const;
-  [[nodiscard]] Asked const* asked(BlobRef const& blob) const;
-  [[nodiscard]] Arrival arrival(BlobRef const& blob) const;
+  [[nodiscard]] ShardBlob input_of(Contribution const& contribution, std::uint32_t index) const;
+  [[nodiscard]] ShardBlob result_of(Candidate const& candidate) const;
+  [[nodiscard]] Asked const* asked(ShardBlob const& what) const;
+  [[nodiscard]] Arrival arrival(ShardBlob const& what) const;
   [[nodiscard]] Instant overdue_at() const;
   [[nodiscard]] Duration transfer() const;
   [[nodiscard]] bool some_come_later() const;
@@ -231,7 +244,7 @@ class Butterfly {
   Version version_;
   bool contributes_ = true;
   std::map<std::uint64_t, Book> books_;  // of this round and the next
-  std::map<BlobRef, Asked> blobs_;       // of this round
+  std::map<ShardBlob, Asked> blobs_;     // of this round
   std::set<PeerId> members_ever_;        // who counted at some time in this round; bounded
   std::set<PeerId> excused_;             // of those, who paused: planned, so it is no failure
   std::vector<PeerId> ranked_;           // the others whose ranks before_us holds

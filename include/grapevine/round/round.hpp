@@ -42,11 +42,12 @@ struct RoundSettings {
   Mixing mixing;  // with mix1_momentum Mix1 has twice as many shards
   std::uint32_t shards = 1;
   std::uint32_t inner_steps = 1;
-  std::uint64_t rounds = 0;       // finish before this round; 0: limits::rounds_max
-  std::uint64_t model_bytes = 0;  // of one fp32 copy, for the transfer estimate
-  Duration wait_min{};            // manifest.deadline_s_min
-  Duration wait_max{};            // manifest.deadline_s_max
-  Duration beacon_ttl{};          // a peer not heard of for so long is gone
+  std::uint64_t rounds = 0;      // finish before this round; 0: limits::rounds_max
+  std::uint64_t mix1_bytes = 0;  // what one peer sends to Mix1, for the transfer estimate
+  std::uint64_t mix2_bytes = 0;  // … and to Mix2
+  Duration wait_min{};           // manifest.deadline_s_min
+  Duration wait_max{};           // manifest.deadline_s_max
+  Duration beacon_ttl{};         // a peer not heard of for so long is gone
 };
 
 enum class RoundPhase : std::uint8_t {
@@ -160,15 +161,22 @@ struct Mixed {
   // With global: one a shard. Absent: with one state the shard does not move, else this peer goes
   // on with its own.
   std::vector<std::optional<BlobRef>> results;
+  std::vector<bool> with_ours;    // of each result: this peer is among its inputs
   std::optional<PeerId> partner;  // with pair; absent: this peer goes on with its own
   std::optional<PeerId> doubt;    // the same, but this one's share may have to be added later
   std::vector<Input> inputs;
   std::vector<Missing> missing;
   Instant closed{};
+
+  // What this peer brought as this shard was mixed with what others brought.
+  [[nodiscard]] bool takes_ours(std::size_t shard) const {
+    return pattern == MixPattern::pair ? partner.has_value()
+                                       : shard < with_ours.size() && with_ours[shard];
+  }
 };
 struct Apply {
   std::uint64_t round = 0;
-  std::vector<BlobRef> own;  // this peer's outer gradient; empty: it sits the round out
+  bool has_gradient = false;  // where every peer has its own state: without, it sits the round out
   std::vector<Mixed> mixed;
   // Nothing that this peer trained is in the results: it goes on from the new state with what it
   // has learned since on top, and contributes that a round later.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grapevine/base/result.hpp"
+#include "grapevine/kernels/codec.hpp"
 
 #include <cstdint>
 #include <span>
@@ -30,6 +31,11 @@ struct Mixing {
   MixPattern mix2 = MixPattern::global;  // of outer gradients, after them
   bool joint = false;                    // pair and pair: one exchange with the same partner
   bool mix1_momentum = false;            // Mix1 takes the outer momentum along
+  // How what is mixed travels. With a lossy mix2_codec every peer keeps what its encodings left out
+  // of its outer gradients and adds it to the next, times error_decay (kernels/error_feedback.hpp).
+  Codec mix1_codec = Codec::fp32;
+  Codec mix2_codec = Codec::fp32;
+  float error_decay = 1;
 
   // Everyone has the same state: the outer gradients of all are mixed, and nothing else.
   [[nodiscard]] bool one_state() const {
@@ -39,6 +45,8 @@ struct Mixing {
     return mix1 == MixPattern::none && mix2 == MixPattern::none;
   }
   [[nodiscard]] bool has(MixPattern pattern) const { return mix1 == pattern || mix2 == pattern; }
+  // What a reducer sends. The mean of top-k encodings has more values than one of them.
+  [[nodiscard]] Codec result_codec(MixLane lane) const;
   // Of a lane: none where the run has no such lane.
   [[nodiscard]] MixPattern pattern_of(MixLane lane) const;
   bool operator==(Mixing const&) const = default;
@@ -50,7 +58,8 @@ struct MixingMethod {
   Mixing mixing;
 };
 [[nodiscard]] std::span<MixingMethod const> mixing_methods();
-// Errc::config_invalid names those there are.
-[[nodiscard]] Result<Mixing> mixing_method(std::string_view name);
+// Errc::config_invalid names those there are. Where `codec` is for outer gradients alone, the
+// parameters go as bf16.
+[[nodiscard]] Result<Mixing> mixing_method(std::string_view name, std::string_view codec = "fp32");
 
 }  // namespace grapevine

@@ -112,7 +112,14 @@ TEST_CASE("a delivery is open until it is committed, discarded or forgotten") {
   auto const sent = feedback.encode(delta);
   REQUIRE(sent.has_value());
   CHECK(feedback.open());
+  CHECK(std::ranges::equal(feedback.error(), std::vector<float>(10)));
+  feedback.discard();
   CHECK(std::ranges::equal(feedback.error(), delta));
+  REQUIRE(feedback.encode(delta).has_value());
+  feedback.undo();
+  CHECK_FALSE(feedback.open());
+  CHECK(std::ranges::equal(feedback.error(), delta));
+  REQUIRE(feedback.encode(delta).has_value());
   feedback.commit();
   CHECK_FALSE(feedback.open());
   REQUIRE(feedback.encode(delta).has_value());

@@ -36,7 +36,7 @@ TEST_CASE("an average that would make the state infinite moves nothing") {
 TEST_CASE("a gradient whose norm no message can carry is refused, ours and a partner's") {
   std::vector<float> const zeros(4), large(4, largest), halves(4, largest / 2);
   auto const check = [](Blob const& gradient) {
-    return check_side(MixLane::gradients, {gradient}, 1, 4);
+    return norm_of_side(MixLane::gradients, {gradient}, 1);
   };
   auto const refused = check(blob_of(large));
   REQUIRE_FALSE(refused.has_value());

@@ -1,5 +1,7 @@
 #include "node/mixed_state_detail.hpp"
 
+#include "node/sent_shard_detail.hpp"
+
 #include "unit/node/states.hpp"
 
 #include <algorithm>
@@ -16,7 +18,11 @@ struct Peer {
   explicit Peer(std::uint64_t seed)
       : state(state_of(seed)), gradient(drawn(seed + 2000)), gradients(cut(gradient)) {}
   [[nodiscard]] std::vector<Blob> side(MixLane lane, bool momentum = false) const {
-    return payload_of(lane, *state, momentum, gradients);
+    std::vector<Blob> side;
+    if (lane != MixLane::gradients) append(side, blobs_of(state->parameters));
+    if (lane != MixLane::gradients && momentum) append(side, blobs_of(state->momentum));
+    if (lane != MixLane::parameters) append(side, gradients);
+    return side;
   }
   [[nodiscard]] Plain alone() const {
     return plain_step(doubles(flatten(state->parameters)), doubles(flatten(state->momentum)),
@@ -25,6 +31,11 @@ struct Peer {
   ModelStatePtr state;
   std::vector<float> gradient;
   std::vector<Blob> gradients;
+
+ private:
+  static void append(std::vector<Blob>& to, std::vector<Blob> const& blobs) {
+    to.insert(to.end(), blobs.begin(), blobs.end());
+  }
 };
 
 // What `own` comes to after it has exchanged in `lane`.
@@ -130,15 +141,11 @@ TEST_CASE("what is no number any more counts as not mixed") {
 TEST_CASE("with one momentum both sides come to one state, bit for bit") {
   auto const run = sha256(as_bytes("run"));
   auto const v = drawn(9);
-  auto const low = make_state(run, 4, shards, drawn(1), v);
-  auto const high = make_state(run, 4, shards, drawn(2), v);
-  auto const low_d = cut(drawn(3)), high_d = cut(drawn(4));
-  auto const a = payload_of(MixLane::joint, *low, false, low_d);
-  auto const b = payload_of(MixLane::joint, *high, false, high_d);
-  MixedShards mixed;
-  take_in(mixed, MixLane::joint, shards, mean_of({a}, {b}));
-  CHECK(step_mixed(*low, nesterov, low_d, mixed)->hash() ==
-        step_mixed(*high, nesterov, high_d, mixed)->hash());
+  Peer low(1), high(2);
+  low.state = make_state(run, 4, shards, drawn(1), v);
+  high.state = make_state(run, 4, shards, drawn(2), v);
+  CHECK(exchanged(MixLane::joint, low, low, high)->hash() ==
+        exchanged(MixLane::joint, high, low, high)->hash());
 }
 
 TEST_CASE("an exchange leaves the sum of the two where two steps alone would have") {
@@ -181,31 +188,48 @@ TEST_CASE("a step alone and the correction are the exchange") {
   }
 }
 
-TEST_CASE("a side is taken when it is whole and finite, with the norm of its gradient") {
+TEST_CASE("the norm of a side is that of its gradient") {
   Peer const peer(1);
   double squares = 0;
   for (auto const value : doubles(peer.gradient)) squares += value * value;
-  auto const joint = peer.side(MixLane::joint);
-  auto const check = [](std::vector<Blob> const& side, std::uint64_t of) {
-    return check_side(MixLane::joint, side, shards, of);
-  };
-  auto const norm = check(joint, elements);
+  auto const norm = norm_of_side(MixLane::joint, peer.side(MixLane::joint), shards);
   REQUIRE(norm.has_value());
   CHECK(*norm == doctest::Approx(std::sqrt(squares)).epsilon(1e-5));
-  CHECK(check_side(MixLane::parameters, peer.side(MixLane::parameters), shards, elements) == 0.0);
-  CHECK(check(joint, elements + 1).error().errc() == Errc::schema_mismatch);
-  for (float const bad :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    auto values = peer.gradient;
-    values.back() = bad;
-    auto const broken = cut(values);
-    for (std::size_t const part : {0, 1}) {
-      auto side = joint;
-      std::ranges::copy(broken, side.begin() + static_cast<std::ptrdiff_t>(part * shards));
-      CHECK(check(side, elements).error().errc() == Errc::not_finite);
+  CHECK(norm_of_side(MixLane::parameters, peer.side(MixLane::parameters), shards) == 0.0);
+}
+
+TEST_CASE("what travels rounded moves both by the same, and their sum not at all") {
+  Peer const low(1), high(2);
+  auto const rounded = [](Peer const& peer) {
+    std::vector<Blob> sent;
+    for (auto const& blob : peer.side(MixLane::joint, true))
+      sent.push_back(encode_shard(Codec::int8, blob).value().values);
+    return sent;
+  };
+  auto const a = rounded(low), b = rounded(high);
+  auto const mean = mean_of({a}, {b});
+  auto const of_low = moved(MixLane::joint, *low.state, shards, a, mean);
+  auto const of_high = moved(MixLane::joint, *high.state, shards, b, mean);
+  for (std::size_t i = 0; i < 3 * shards; ++i) {
+    CAPTURE(i);
+    bool const gradient = i >= 2 * shards;
+    CHECK((of_low[i] == mean[i]) == gradient);
+    auto const& own = i < shards ? low.state->parameters[i] : low.state->momentum[i % shards];
+    auto const& its = i < shards ? high.state->parameters[i] : high.state->momentum[i % shards];
+    if (gradient) continue;
+    auto const z_low = floats_of(*own.blob), z_high = floats_of(*its.blob);
+    auto const x_low = floats_of(*of_low[i]), x_high = floats_of(*of_high[i]);
+    auto const sent_low = floats_of(*a[i]), sent_high = floats_of(*b[i]);
+    for (std::size_t j = 0; j < z_low.size(); ++j) {
+      double const half = (double{sent_high[j]} - double{sent_low[j]}) / 2;
+      CHECK(x_low[j] == doctest::Approx(double{z_low[j]} + half).epsilon(1e-5));
+      CHECK(double{x_low[j]} + double{x_high[j]} ==
+            doctest::Approx(double{z_low[j]} + double{z_high[j]}).epsilon(1e-5));
     }
   }
-  auto short_one = joint;
-  short_one.back() = std::make_shared<Bytes const>();
-  CHECK(check(short_one, elements).error().errc() == Errc::schema_mismatch);
+  // What was not rounded is the mean itself, to the bit; what did not come moves nothing.
+  auto const plain_low = low.side(MixLane::parameters), plain_high = high.side(MixLane::parameters);
+  auto plain_mean = mean_of({plain_low}, {plain_high});
+  plain_mean[0] = nullptr;
+  CHECK(moved(MixLane::parameters, *low.state, shards, plain_low, plain_mean) == plain_mean);
 }

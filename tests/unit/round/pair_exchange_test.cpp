@@ -260,7 +260,7 @@ TEST_CASE("without mixing everybody is alone and says nothing") {
   actions = round.on(round_event::Prepared{mine}, now + 5s);
   auto const* const apply = std::get_if<round_action::Apply>(&actions.back());
   REQUIRE(apply != nullptr);
-  CHECK(apply->own == mine.shards);
+  CHECK(apply->has_gradient);
   REQUIRE(apply->mixed.size() == 1);
   REQUIRE(apply->mixed[0].inputs.size() == 1);
   CHECK(apply->mixed[0].inputs[0].tokens == 7);
@@ -280,7 +280,7 @@ TEST_CASE("a trainer that fails sits the round out") {
   auto const actions = round.on(round_event::InnerFailed{}, Instant{});
   auto const* const apply = std::get_if<round_action::Apply>(&actions.back());
   REQUIRE(apply != nullptr);
-  CHECK(apply->own.empty());
+  CHECK_FALSE(apply->has_gradient);
   REQUIRE(apply->mixed.size() == 1);
   CHECK(apply->mixed[0].lane == MixLane::joint);
   CHECK_FALSE(apply->mixed[0].partner.has_value());

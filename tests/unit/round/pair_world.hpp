@@ -60,7 +60,7 @@ class PairWorld : public VirtualTime {
     settings_.shards = 1;
     settings_.inner_steps = 20;
     settings_.rounds = rounds;
-    settings_.model_bytes = 1000;
+    settings_.mix1_bytes = settings_.mix2_bytes = 1000;
     settings_.wait_min = 2s;
     settings_.wait_max = 60s;
     settings_.beacon_ttl = 12s;
@@ -180,7 +180,7 @@ class PairWorld : public VirtualTime {
       pair.self = settings.self;
       pair.lane = lane;
       pair.overlapped = lane == MixLane::parameters;
-      pair.payload_bytes = settings.model_bytes;
+      pair.payload_bytes = settings.mix2_bytes;
       pair.wait_min = settings.wait_min;
       pair.wait_max = settings.wait_max;
       peer.pairs[lane] = std::make_unique<PairExchange>(pair, peer.round->view(), memory);

@@ -122,7 +122,8 @@ TEST_CASE("a result names what was averaged, not what has come meanwhile") {
   auto const theirs = contribution("theirs");
   (void)butterfly.on(butterfly_event::ContributionSeen{peer_number(2), theirs}, Instant{});
   (void)butterfly.on(butterfly_event::Tick{}, Instant{});
-  (void)butterfly.on(butterfly_event::Fetched{theirs.shards[0], ""}, Instant{});
+  (void)butterfly.on(butterfly_event::Fetched{{MixLane::gradients, 0, false, theirs.shards[0]}, ""},
+                     Instant{});
   auto const told = butterfly.on(
       butterfly_event::Averaged{MixLane::gradients, 0, 0, blob_named("mean"), ""}, Instant{});
   REQUIRE(told.size() == 1);

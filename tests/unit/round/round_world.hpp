@@ -50,7 +50,7 @@ class RoundWorld : public VirtualTime {
     settings_.shards = 4;
     settings_.inner_steps = 20;
     settings_.rounds = rounds;
-    settings_.model_bytes = 1000;
+    settings_.mix1_bytes = settings_.mix2_bytes = 1000;
     settings_.wait_min = 2s;
     settings_.wait_max = 60s;
     settings_.beacon_ttl = 10s;
@@ -181,16 +181,16 @@ class RoundWorld : public VirtualTime {
       for (auto const& holder : a.holders)
         for (std::size_t j = 0; j < peers_.size(); ++j)
           if (id(j) == holder && peers_[j].alive && peers_[j].serves && connected(j, i) &&
-              peers_[j].blobs.contains(a.blob)) {
-            peers_[i].blobs.insert(a.blob);
-            return feed(i, round_event::Fetched{a.blob, ""});
+              peers_[j].blobs.contains(a.what.blob)) {
+            peers_[i].blobs.insert(a.what.blob);
+            return feed(i, round_event::Fetched{a.what, ""});
           }
       bool const kept = std::ranges::any_of(peers_, [&](Peer const& peer) {
         return peer.dribbles && std::ranges::find(a.holders, id_of(peer)) != a.holders.end();
       });
       Instant const fails = kept ? a.deadline : std::min(a.deadline, now() + Duration(5s));
       at(std::max(now(), fails),
-         [=, this] { feed(i, round_event::Fetched{a.blob, "nobody serves it"}); });
+         [=, this] { feed(i, round_event::Fetched{a.what, "nobody serves it"}); });
     });
   }
   void perform(std::size_t i, round_action::Average const& a) {
