@@ -4,10 +4,14 @@
 
 #include "grapevine/base/limits.hpp"
 #include "grapevine/base/log.hpp"
+#include "grapevine/round/norm_bound.hpp"
 #include "grapevine/wire/framing.hpp"
 #include "node/claimed_tokens_detail.hpp"
 #include "node/node_state_detail.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 
 namespace grapevine {
@@ -36,6 +40,15 @@ Awaitable<Result<>> write_message(Host& host, PeerId to, Bytes frame) {
   if (end) co_return fail(Errc::protocol_violation, "bytes where a mix stream should end");
   if (end.error().errc() != Errc::closed) co_return tl::unexpected(end.error());
   co_return Result<>{};
+}
+
+// A partner that has trained from the same data as we in the same time has no gradient ten times
+// as large.
+Result<> check_beside(GradientClaim const& theirs, GradientClaim const& ours) {
+  GradientClaim const both[] = {ours, {std::max<std::uint64_t>(theirs.tokens, 1), theirs.norm}};
+  if (within_norm_bound(both)[1]) return {};
+  return fail(Errc::limit_exceeded,
+              fmt::format("a gradient of norm {:g} beside ours of {:g}", theirs.norm, ours.norm));
 }
 
 }  // namespace
@@ -218,7 +231,9 @@ Awaitable<Result<PulledSide>> Node::State::fetch_side(pair_action::Pull action) 
   };
   CO_TRY(co_await fetch_all(refs, holders, action.deadline, arrived));
   auto const expected = shapes(action.exchange.lane);
-  auto decode = [this, &action, &expected, &refs, &here](std::stop_token) -> Result<PulledSide> {
+  GradientClaim const ours{std::max<std::uint64_t>(contribution_tokens(), 1), own_norm};
+  auto decode = [this, ours, &action, &expected, &refs,
+                 &here](std::stop_token) -> Result<PulledSide> {
     PulledSide pulled;
     pulled.tokens = action.theirs.tokens;
     for (std::size_t i = 0; i < refs.size(); ++i) {
@@ -228,6 +243,9 @@ Awaitable<Result<PulledSide>> Node::State::fetch_side(pair_action::Pull action) 
     }
     TRY_ASSIGN(pulled.norm,
                norm_of_side(action.exchange.lane, pulled.blobs, manifest->manifest.shards));
+    if (action.exchange.lane != MixLane::parameters) {
+      TRY(check_beside({pulled.tokens, pulled.norm}, ours));
+    }
     return pulled;
   };
   co_return co_await run_on<Result<PulledSide>>(doors.heavy, decode);

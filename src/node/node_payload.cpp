@@ -128,6 +128,7 @@ Result<Node::State::Brought> Node::State::encode_gradient(std::span<float const>
     }
     brought.shards.push_back(std::move(*sent));
   }
+  TRY_ASSIGN(brought.norm, norm_of_shards(std::span(brought.shards).last(agreed.shards)));
   return brought;
 }
 
@@ -152,8 +153,9 @@ Awaitable<> Node::State::bring_gradient(round_action::Prepare action) {
   contribution.steps = round_steps;
   if (!round_loss) round_loss = loss;  // ended before its last step
   contribution.loss = *round_loss;
-  contribution.norm = static_cast<float>(brought->gradient.norm);
+  contribution.norm = static_cast<float>(brought->norm);
   own_gradient = std::move(brought->gradient.shards);
+  own_norm = brought->norm;
   auto const lane = manifest->manifest.mixing.joint ? MixLane::joint : MixLane::gradients;
   contribution.shards = serve(lane, brought->shards);
   feed(round_event::Prepared{std::move(contribution)});

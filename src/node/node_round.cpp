@@ -106,8 +106,12 @@ Awaitable<> Node::State::fetch(round_action::Fetch action) {
     co_return;
   }
   auto const shape = shape_of(what);
-  auto decode = [&fetched, shape](std::stop_token) {
-    return decode_shard(shape.codec, fetched->blob, shape.elements);
+  auto decode = [&fetched, &action, shape](std::stop_token) -> Result<Blob> {
+    TRY_ASSIGN(auto values, decode_shard(shape.codec, fetched->blob, shape.elements));
+    if (action.norm_max) {
+      TRY(check_norm(*values, *action.norm_max));
+    }
+    return values;
   };
   auto const values = co_await run_on<Result<Blob>>(doors.heavy, decode);
   if (values) round_blobs[what] = *values;

@@ -133,6 +133,7 @@ struct Node::State {
   struct Brought {
     std::vector<SentShard> shards;
     OuterGradient gradient;
+    double norm = 0;  // of what is sent of it
   };
   [[nodiscard]] std::vector<ShardShape> shapes(MixLane lane) const;  // of what a peer brings
   [[nodiscard]] ShardShape shape_of(ShardBlob const& what) const;
@@ -258,6 +259,7 @@ struct Node::State {
   FloatsPtr inner_start;                             // what the trainer's progress is measured from
   std::map<ShardBlob, Blob> round_blobs;             // what came and what was made, decoded
   std::map<MixLane, std::vector<Blob>> sent_values;  // what this peer brought, as others decode it
+  double own_norm = 0;                               // of what is sent of …
   std::vector<Blob> own_gradient;                    // as it was trained
   std::vector<ErrorFeedback> feedback;  // heavy worker; with a lossy mix2_codec, by shard
   std::vector<BlobRef> kept_gradients;  // ours, of this round and the last

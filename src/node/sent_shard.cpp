@@ -3,8 +3,14 @@
 #include "grapevine/base/assert.hpp"
 #include "grapevine/mix/average.hpp"
 
+#include <fmt/format.h>
+
+#include <cmath>
+
 namespace grapevine {
 namespace {
+
+constexpr double rounding = 1.001;  // of sums in another order
 
 SentShard sent(Codec codec, Blob encoded, std::uint64_t elements) {
   auto values = decode_shard(codec, encoded, elements);
@@ -43,6 +49,20 @@ Result<Blob> decode_shard(Codec codec, Blob encoded, std::uint64_t elements) {
   auto values = std::make_shared<Bytes>(elements * sizeof(float));
   TRY(decode(settings, *encoded, floats_of(*values)));
   return values;
+}
+
+Result<double> norm_of_shards(std::span<SentShard const> shards) {
+  double squares = 0;
+  for (auto const& shard : shards) squares += squared_norm(floats_of(*shard.values));
+  return norm_of(squares);
+}
+
+Result<> check_norm(Bytes const& values, float claimed) {
+  double const norm = std::sqrt(squared_norm(floats_of(values)));
+  if (norm > rounding * double{claimed})
+    return fail(Errc::limit_exceeded,
+                fmt::format("a gradient of norm {:g} of which one shard has {:g}", claimed, norm));
+  return {};
 }
 
 }  // namespace grapevine

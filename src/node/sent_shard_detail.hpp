@@ -23,4 +23,9 @@ struct SentShard {
 // Errc::not_finite.
 [[nodiscard]] Result<Blob> decode_shard(Codec codec, Blob encoded, std::uint64_t elements);
 
+// The L2 norm of the values together; Errc::not_finite when no message could carry it.
+[[nodiscard]] Result<double> norm_of_shards(std::span<SentShard const> shards);
+// Errc::limit_exceeded when the norm of a part is more than what is claimed for the whole.
+[[nodiscard]] Result<> check_norm(Bytes const& values, float claimed);
+
 }  // namespace grapevine

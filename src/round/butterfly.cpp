@@ -2,9 +2,11 @@
 
 #include "grapevine/base/assert.hpp"
 #include "grapevine/base/limits.hpp"
+#include "grapevine/round/norm_bound.hpp"
 #include "round/estimates_detail.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace grapevine {
 namespace {
@@ -292,8 +294,13 @@ void Butterfly::reduce(std::uint32_t index) {
 
 void Butterfly::want_inputs(std::uint32_t index) {
   for (auto const& [peer, contribution] : book().contributions)
-    if (comes_from_here(contribution))
-      want(input_of(contribution, index), {peer}, now_ + settings_.wait_max);
+    if (comes_from_here(contribution)) {
+      bool const gradient = settings_.lane == MixLane::gradients;
+      want({input_of(contribution, index),
+            {peer},
+            now_ + settings_.wait_max,
+            gradient ? std::optional(contribution.norm) : std::nullopt});
+    }
 }
 
 bool Butterfly::inputs_settled(std::uint32_t index) const {
@@ -316,7 +323,18 @@ std::vector<ShardResult::Input> Butterfly::inputs_here(std::uint32_t index) cons
     if (arrival(what) == Arrival::here)
       inputs.push_back({peer, what.blob.root, contribution->tokens});
   }
-  return inputs;
+  auto const stays = bounded(inputs);
+  std::vector<ShardResult::Input> left;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (stays[i]) left.push_back(inputs[i]);
+  return left;
+}
+
+std::vector<bool> Butterfly::bounded(std::vector<ShardResult::Input> const& inputs) const {
+  std::vector<GradientClaim> claims;
+  for (auto const& input : inputs)
+    claims.push_back({input.tokens, contribution_of(input.peer)->norm});
+  return within_norm_bound(claims);
 }
 
 bool Butterfly::usable(Candidate const& candidate, std::uint32_t index) const {
@@ -333,11 +351,13 @@ bool Butterfly::usable(Candidate const& candidate, std::uint32_t index) const {
   auto const is_ours = [this](auto const& input) { return input.peer == settings_.self; };
   if (!settings_.one_state && std::ranges::none_of(result.inputs, is_ours)) return false;
   // Every input must be what its author announced: a reducer cannot invent weight.
-  return std::ranges::all_of(result.inputs, [&](ShardResult::Input const& input) {
+  auto const as_announced = [&](ShardResult::Input const& input) {
     auto const* const contribution = contribution_of(input.peer);
     return contribution != nullptr && contribution->shards[index].root == input.root &&
            contribution->tokens == input.tokens;
-  });
+  };
+  return std::ranges::all_of(result.inputs, as_announced) &&
+         std::ranges::all_of(bounded(result.inputs), std::identity{});
 }
 
 // Most tokens, then the lower root: peers that know the same candidates choose the same.
@@ -386,7 +406,7 @@ void Butterfly::want_results() {
     for (auto const& candidate : book().shards[i].candidates)
       if (candidate.result.result == chosen->result.result && candidate.reducer != settings_.self)
         holders.push_back(candidate.reducer);
-    if (!holders.empty()) want(result_of(*chosen), std::move(holders), give_up_);
+    if (!holders.empty()) want({result_of(*chosen), std::move(holders), give_up_, {}});
   }
 }
 
@@ -412,14 +432,15 @@ Butterfly::Arrival Butterfly::arrival(ShardBlob const& what) const {
 Instant Butterfly::overdue_at() const { return collect_until_ + (give_up_ - collect_until_) / 2; }
 
 // A peer may name a blob that is another's: each holder is asked, whoever named it first.
-void Butterfly::want(ShardBlob const& what, std::vector<PeerId> holders, Instant deadline) {
-  auto& asked = blobs_[what];
+void Butterfly::want(butterfly_action::Fetch fetch) {
+  auto& asked = blobs_[fetch.what];
   if (asked.arrival == Arrival::here) return;
-  std::erase_if(holders, [&](PeerId const& peer) { return !asked.holders.insert(peer).second; });
-  if (holders.empty()) return;
+  auto const is_known = [&](PeerId const& peer) { return !asked.holders.insert(peer).second; };
+  std::erase_if(fetch.holders, is_known);
+  if (fetch.holders.empty()) return;
   asked.arrival = Arrival::wanted;
   ++asked.fetches;
-  actions_.push_back(butterfly_action::Fetch{what, std::move(holders), deadline});
+  actions_.push_back(std::move(fetch));
 }
 
 void Butterfly::close() {
@@ -454,6 +475,12 @@ std::string Butterfly::why_missing(PeerId const& peer) const {
     for (std::uint32_t i = 0; i < settings_.shards; ++i)
       if (auto const what = input_of(*contribution, i); arrival(what) == Arrival::failed)
         return "its gradient could not be pulled: " + asked(what)->failure;
+    std::vector<ShardResult::Input> all;
+    for (auto const& other : contributors())
+      all.push_back({other, {}, contribution_of(other)->tokens});
+    auto const place = std::ranges::find(all, peer, &ShardResult::Input::peer) - all.begin();
+    if (!bounded(all)[static_cast<std::size_t>(place)])
+      return "its gradient is far larger than the others'";
     return "its gradient reached no reducer in time";
   }
   if (book().contributions.contains(peer)) return "trained from another state";

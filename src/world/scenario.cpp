@@ -41,7 +41,6 @@ std::vector<std::set<Bent>> draw_hostile(Random& random) {
   auto& ways = hostile.emplace_back();
   for (auto left = 1 + random.below(4); left > 0; --left)
     ways.insert(static_cast<Bent>(random.below(bent_kinds)));
-  ways.erase(Bent::huge_norm);
   return hostile;
 }
 

@@ -116,6 +116,7 @@ struct Fetch {
   ShardBlob what;
   std::vector<PeerId> holders;
   Instant deadline{};
+  std::optional<float> norm_max;  // a part of a gradient: what its author claims for the whole
 };
 struct Average {
   MixLane lane = MixLane::gradients;
@@ -213,7 +214,7 @@ class Butterfly {
   void want_inputs(std::uint32_t index);
   void want_results();
   void close();
-  void want(ShardBlob const& what, std::vector<PeerId> holders, Instant deadline);
+  void want(butterfly_action::Fetch fetch);
   void rank_reducers();  // fills before_us, when others than before come into question
 
   Book& book_of(std::uint64_t round);
@@ -228,6 +229,8 @@ class Butterfly {
   [[nodiscard]] bool results_here() const;
   [[nodiscard]] bool inputs_settled(std::uint32_t index) const;
   [[nodiscard]] std::vector<ShardResult::Input> inputs_here(std::uint32_t index) const;
+  // By place, of inputs whose contributions are known: whether it is no larger than may be.
+  [[nodiscard]] std::vector<bool> bounded(std::vector<ShardResult::Input> const& inputs) const;
   [[nodiscard]] std::size_t rank_in(std::uint32_t index) const;
   [[nodiscard]] ShardBlob input_of(Contribution const& contribution, std::uint32_t index) const;
   [[nodiscard]] ShardBlob result_of(Candidate const& candidate) const;

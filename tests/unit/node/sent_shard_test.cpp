@@ -2,6 +2,7 @@
 
 #include "unit/node/states.hpp"
 
+#include <cmath>
 #include <limits>
 
 using namespace grapevine;
@@ -60,4 +61,14 @@ TEST_CASE("what is not a shard of this size and codec is refused") {
     CHECK(encode_shard(codec, blob_of(bad)).error().errc() == Errc::not_finite);
   }
   CHECK(decode_shard(Codec::fp32, blob_of(bad), elements).error().errc() == Errc::not_finite);
+}
+
+TEST_CASE("one shard has no more norm than what is claimed for all") {
+  auto const shard = encode_shard(Codec::fp32, blob_of({3, 4})).value();
+  SentShard const two[] = {shard, shard};
+  CHECK(norm_of_shards(two).value() == doctest::Approx(std::sqrt(50.0)));
+  CHECK(check_norm(*shard.values, 5).has_value());
+  CHECK(check_norm(*shard.values, 7.07F).has_value());
+  CHECK(check_norm(*shard.values, 4.9F).error().errc() == Errc::limit_exceeded);
+  CHECK(check_norm(*shard.values, 0).error().errc() == Errc::limit_exceeded);
 }
