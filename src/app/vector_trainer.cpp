@@ -43,6 +43,9 @@ class VectorTrainer final : public Trainer {
   Result<EvalReport> evaluate(std::stop_token) override {
     return EvalReport{.loss = 1, .tokens = 1};
   }
+  Result<ProbeAnswer> probe(std::span<std::uint32_t const>) override {
+    return fail(Errc::unsupported, "a vector predicts nothing");
+  }
   TrainerState save() override { return {}; }
   Result<> restore(TrainerState const&) override { return {}; }
 

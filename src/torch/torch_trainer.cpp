@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -121,7 +122,8 @@ class TorchTrainer final : public Trainer {
   TrainerInfo info() const override {
     return {.device = device_.str(),
             .dtype = bf16_ ? "bf16" : "fp32",
-            .threads = static_cast<std::uint32_t>(at::get_num_threads())};
+            .threads = static_cast<std::uint32_t>(at::get_num_threads()),
+            .vocab = options_.model.vocab_size};
   }
 
   void read(std::span<float> parameters) override {
@@ -144,6 +146,10 @@ class TorchTrainer final : public Trainer {
 
   Result<EvalReport> evaluate(std::stop_token stop) override {
     return guarded([&] { return run_evaluation(stop); });
+  }
+
+  Result<ProbeAnswer> probe(std::span<std::uint32_t const> tokens) override {
+    return guarded([&] { return run_probe(tokens); });
   }
 
   TrainerState save() override {
@@ -229,6 +235,27 @@ class TorchTrainer final : public Trainer {
                            Autocast const autocast(device_, bf16_);
                            return model_.loss(rows.to(device_)).item<double>();
                          });
+  }
+
+  // In fp32 whatever training computes in: rounding to bf16 is no disagreement.
+  Result<ProbeAnswer> run_probe(std::span<std::uint32_t const> tokens) const {
+    at::NoGradGuard const no_grad;
+    ProbeAnswer answer;
+    answer.vocab = options_.model.vocab_size;
+    for (std::size_t from = 0; from < tokens.size(); from += options_.model.context) {
+      auto const part =
+          tokens.subspan(from, std::min<std::size_t>(tokens.size() - from, options_.model.context));
+      std::vector<std::int64_t> ids(part.begin(), part.end());
+      ASSERT(std::ranges::max(part) < answer.vocab);
+      auto const row = at::tensor(ids, at::kLong).unsqueeze(0).to(device_);
+      auto const logs =
+          at::log_softmax(model_.logits(row), 1, at::kFloat).to(at::kCPU, at::kFloat).contiguous();
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        std::span const all(logs.const_data_ptr<float>() + i * answer.vocab, answer.vocab);
+        TRY(append_row(answer, all));
+      }
+    }
+    return answer;
   }
 
   TorchTrainerOptions options_;

@@ -17,6 +17,8 @@ double softsign(double x) { return x / (1 + std::abs(x)); }
 
 }  // namespace
 
+double finite_log(double probability) { return portable::log(std::max(probability, 1e-304)); }
+
 ReferenceChain::ReferenceChain(ReferenceOptions const& options)
     : context_(options.context), favourite_(options.vocab) {
   SeededRandom random(options.run_seed);
@@ -77,11 +79,11 @@ std::vector<float> ReferenceModel::first_parameters(std::uint64_t seed) const {
   return parameters;
 }
 
-double ReferenceModel::forward(std::span<float const> parameters,
-                               std::span<std::uint8_t const> sample) {
+void ReferenceModel::predict(std::span<float const> parameters,
+                             std::span<std::uint8_t const> context) {
   for (std::size_t i = 0; i < width_; ++i) sum_[i] = parameters[input_bias_ + i];
   for (std::size_t c = 0; c < context_; ++c) {
-    auto const row = parameters.subspan(input_weight_ + (c * vocab_ + sample[c]) * width_, width_);
+    auto const row = parameters.subspan(input_weight_ + (c * vocab_ + context[c]) * width_, width_);
     for (std::size_t i = 0; i < width_; ++i) sum_[i] += row[i];
   }
   if (hidden_ == 0) {
@@ -99,8 +101,19 @@ double ReferenceModel::forward(std::span<float const> parameters,
   double total = 0;
   for (auto& p : probability_) total += p = portable::exp(p - highest);
   for (auto& p : probability_) p /= total;
-  // A probability that underflows is a loss of about 700, not an infinite one.
-  return -portable::log(std::max(probability_[sample[context_]], 1e-304));
+}
+
+std::span<double const> ReferenceModel::probabilities(std::span<float const> parameters,
+                                                      std::span<std::uint8_t const> context) {
+  ASSERT(context.size() == context_);
+  predict(parameters, context);
+  return probability_;
+}
+
+double ReferenceModel::forward(std::span<float const> parameters,
+                               std::span<std::uint8_t const> sample) {
+  predict(parameters, sample.first(context_));
+  return -finite_log(probability_[sample[context_]]);
 }
 
 void ReferenceModel::backward(std::span<float const> parameters,

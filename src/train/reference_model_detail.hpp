@@ -13,6 +13,9 @@ namespace grapevine {
 // Samples one after another, each `context` symbols and then the one to predict.
 using ReferenceBatch = std::vector<std::uint8_t>;
 
+// The logarithm of a probability; of one that underflows about -700, not -infinity.
+[[nodiscard]] double finite_log(double probability);
+
 class ReferenceChain {
  public:
   explicit ReferenceChain(ReferenceOptions const& options);
@@ -31,6 +34,9 @@ class ReferenceModel {
 
   [[nodiscard]] TensorLayout const& layout() const { return layout_; }
   [[nodiscard]] std::vector<float> first_parameters(std::uint64_t seed) const;
+  // Of each symbol to come after the last `context` ones.
+  [[nodiscard]] std::span<double const> probabilities(std::span<float const> parameters,
+                                                      std::span<std::uint8_t const> context);
   [[nodiscard]] double loss(std::span<float const> parameters, ReferenceBatch const& batch);
   // The mean loss of the batch; its gradient, one double a parameter, is in gradient().
   [[nodiscard]] double loss_and_gradient(std::span<float const> parameters,
@@ -39,6 +45,7 @@ class ReferenceModel {
 
  private:
   double forward(std::span<float const> parameters, std::span<std::uint8_t const> sample);
+  void predict(std::span<float const> parameters, std::span<std::uint8_t const> context);
   void backward(std::span<float const> parameters, std::span<std::uint8_t const> sample,
                 double scale);
 

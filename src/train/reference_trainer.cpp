@@ -51,7 +51,11 @@ class ReferenceTrainer final : public Trainer {
   }
 
   TensorLayout const& layout() const override { return model_.layout(); }
-  TrainerInfo info() const override { return {}; }
+  TrainerInfo info() const override {
+    TrainerInfo info;
+    info.vocab = options_.vocab;
+    return info;
+  }
 
   void read(std::span<float> parameters) override {
     ASSERT(parameters.size() == parameters_.size());
@@ -81,6 +85,28 @@ class ReferenceTrainer final : public Trainer {
     double const loss = model_.loss(parameters_, held_out_);
     if (!std::isfinite(loss)) return fail(Errc::not_finite, "the held-out loss");
     return EvalReport{.loss = static_cast<float>(loss), .tokens = options_.eval_samples};
+  }
+
+  // The context of the first tokens goes on at the end of the batch.
+  Result<ProbeAnswer> probe(std::span<std::uint32_t const> tokens) override {
+    ASSERT(!tokens.empty());
+    ProbeAnswer answer;
+    answer.vocab = options_.vocab;
+    std::vector<std::uint8_t> context(options_.context);
+    std::vector<float> logs(options_.vocab);
+    for (std::size_t row = 0; row < tokens.size(); ++row) {
+      for (std::size_t back = 0; back < context.size(); ++back) {
+        auto const at = (row + context.size() * tokens.size() - back) % tokens.size();
+        auto const token = tokens[at];
+        ASSERT(token < options_.vocab);
+        context[context.size() - 1 - back] = static_cast<std::uint8_t>(token);
+      }
+      auto const p = model_.probabilities(parameters_, context);
+      std::ranges::transform(p, logs.begin(),
+                             [](double x) { return static_cast<float>(finite_log(x)); });
+      TRY(append_row(answer, logs));
+    }
+    return answer;
   }
 
   TrainerState save() override {

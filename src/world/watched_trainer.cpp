@@ -43,6 +43,10 @@ class WatchedTrainer final : public Trainer {
 
   Result<EvalReport> evaluate(std::stop_token stop) override { return inner_->evaluate(stop); }
 
+  Result<ProbeAnswer> probe(std::span<std::uint32_t const> tokens) override {
+    return inner_->probe(tokens);
+  }
+
   TrainerState save() override {
     auto state = inner_->save();
     if (state.position < record_.position)

@@ -1,6 +1,7 @@
 #include "grapevine/torch/torch_trainer.hpp"
 #include "grapevine/train/checkpoint.hpp"
 #include "grapevine/train/initial_parameters.hpp"
+#include "grapevine/train/probe_batch.hpp"
 
 #include <doctest/doctest.h>
 
@@ -75,6 +76,38 @@ TEST_CASE("a trainer begins with the run's parameters, in the model's layout") {
   CHECK(trainer->info().device == "cpu");
   CHECK(trainer->info().dtype == "fp32");
   CHECK(trainer->info().threads == 1);
+}
+
+// Against the model's logits, computed by another path: rows of one sequence each.
+TEST_CASE("a probe is answered with the likeliest tokens after each token") {
+  auto options = options_of(small_model(), 8);
+  options.precision = Precision::bf16;
+  auto const trainer = make(options);
+  train(*trainer, 0, 20);
+  auto const parameters = parameters_of(*trainer);
+  auto const tokens = probe_batch(1, 256);
+  auto const answer = trainer->probe(std::span(tokens).first(80)).value();
+  CHECK(trainer->info().vocab == 256);
+  REQUIRE(answer.rows() == 80);  // two and a half times the context
+  REQUIRE(check(answer).has_value());
+  for (std::size_t const from : {0U, 32U, 64U}) {
+    auto const count = std::min<std::size_t>(32, 80 - from);
+    std::vector<std::int64_t> const part(
+        tokens.begin() + static_cast<std::ptrdiff_t>(from),
+        tokens.begin() + static_cast<std::ptrdiff_t>(from + count));
+    auto const logits = model_logits(small_model(), parameters, part).value();
+    for (std::size_t i = 0; i < count; ++i) {
+      double total = 0, listed = 0;
+      for (std::size_t t = 0; t < 256; ++t) total += std::exp(double{logits[i * 256 + t]});
+      for (std::size_t k = (from + i) * 64; k < (from + i + 1) * 64; ++k) {
+        double const log = double{logits[i * 256 + answer.tokens[k]]} - std::log(total);
+        CHECK(answer.log_probabilities[k] == doctest::Approx(log).epsilon(1e-4));
+        listed += std::exp(log);
+      }
+      CHECK(answer.rest[from + i] == doctest::Approx(1 - listed).epsilon(1e-3));
+    }
+  }
+  CHECK(parameters_of(*trainer) == parameters);
 }
 
 TEST_CASE("the loss falls, on the held-out part too") {

@@ -5,6 +5,7 @@
 
 #include "grapevine/base/result.hpp"
 #include "grapevine/tensor/layout.hpp"
+#include "grapevine/tensor/probe_answer.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -59,6 +60,7 @@ struct TrainerInfo {
   std::string device = "cpu";  // "cpu", "cuda:0"
   std::string dtype = "fp32";  // compute type: "fp32" or "bf16"
   std::uint32_t threads = 1;
+  std::uint32_t vocab = 0;  // of what it predicts; 0: nothing that could be probed
 };
 
 class Trainer {
@@ -74,6 +76,10 @@ class Trainer {
   virtual Result<InnerReport> run(InnerJob const& job, std::stop_token stop,
                                   ProgressSink const& progress) = 0;
   virtual Result<EvalReport> evaluate(std::stop_token stop) = 0;
+  // What the model expects after each of `tokens`, in fp32: as many rows as there are tokens, each
+  // below info().vocab. The text is cut where the model's context ends. Errc::not_finite,
+  // Errc::unsupported.
+  virtual Result<ProbeAnswer> probe(std::span<std::uint32_t const> tokens) = 0;
   [[nodiscard]] virtual TrainerState save() = 0;
   virtual Result<> restore(
       TrainerState const& state) = 0;  // Errc::schema_mismatch names the tensor

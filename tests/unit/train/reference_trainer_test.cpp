@@ -126,12 +126,41 @@ TEST_CASE("a step whose gradient is not a number changes nothing") {
   CHECK(trainer->save().position == 5);
 }
 
+TEST_CASE("a probe is answered with the distribution after each token") {
+  // Without a hidden layer the logits are the bias and a row of the table for each place back.
+  ReferenceOptions const options{.vocab = 5, .context = 3, .run_seed = 1};
+  auto const trainer = make_reference_trainer(options).value();
+  train(*trainer, 0, 20);
+  auto const parameters = parameters_of(*trainer);
+  auto const* const weight = parameters.data() + trainer->layout().find("input.weight")->offset;
+  auto const* const bias = parameters.data() + trainer->layout().find("input.bias")->offset;
+  std::vector<std::uint32_t> const tokens{3, 0, 4, 1};
+  auto const answer = trainer->probe(tokens).value();
+  CHECK(trainer->info().vocab == 5);
+  REQUIRE(answer.rows() == 4);
+  CHECK(check(answer).has_value());
+  constexpr std::uint32_t contexts[4][3] = {{4, 1, 3}, {1, 3, 0}, {3, 0, 4}, {0, 4, 1}};
+  for (std::size_t row = 0; row < 4; ++row) {
+    double logits[5], total = 0;
+    for (std::size_t i = 0; i < 5; ++i) {
+      logits[i] = bias[i];
+      for (std::size_t c = 0; c < 3; ++c) logits[i] += weight[(c * 5 + contexts[row][c]) * 5 + i];
+      total += std::exp(logits[i]);
+    }
+    for (std::size_t i = 0; i < 5; ++i)
+      CHECK(answer.log_probabilities[row * 5 + i] ==
+            doctest::Approx(logits[i] - std::log(total)).epsilon(1e-6));
+  }
+  CHECK(parameters_of(*trainer) == parameters);
+}
+
 TEST_CASE("extreme parameters give a large loss, not an infinite one") {
   auto const trainer = make_reference_trainer({.hidden = 2}).value();
   std::vector<float> large(trainer->layout().elements(), 3e38F);
   large[trainer->layout().find("output.bias")->offset] = -3e38F;
   REQUIRE(trainer->write(large).has_value());
   CHECK(trainer->evaluate({})->loss > 10);
+  CHECK(check(trainer->probe(std::vector<std::uint32_t>{0, 1}).value()).has_value());
   CHECK(train(*trainer, 0, 3).steps == 3);
 }
 
