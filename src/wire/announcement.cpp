@@ -14,7 +14,8 @@ Result<> check_one(Contribution const& contribution) {
   TRY(policy::at_most("contribution steps", contribution.steps, limits::inner_steps_max));
   TRY(policy::finite("contribution loss", contribution.loss));
   TRY(policy::amount("contribution norm", contribution.norm));
-  return policy::shards("contribution shards", contribution.shards, limits::mix_shards_max);
+  TRY(policy::shards("contribution shards", contribution.shards, limits::mix_shards_max));
+  return policy::probe("contribution probe", contribution.probe);
 }
 
 Result<> check_one(ShardResult const& result) {
@@ -39,12 +40,14 @@ Result<> check_announcement(Announcement const& announcement) {
 
 flatbuffers::Offset<void> encode_body(flat::Builder& builder, Contribution const& contribution) {
   auto const shards = flat::from(builder, contribution.shards);
+  auto const probe = flat::from(contribution.probe.value_or(BlobRef{}));
   schema::ContributionBuilder table(builder);
   table.add_tokens(contribution.tokens);
   table.add_steps(contribution.steps);
   table.add_loss(contribution.loss);
   table.add_norm(contribution.norm);
   table.add_shards(shards);
+  if (contribution.probe) table.add_probe(&probe);
   return table.Finish().Union();
 }
 
@@ -72,6 +75,7 @@ Result<Announcement> decode_body(schema::Contribution const& table) {
   contribution.loss = table.loss();
   contribution.norm = table.norm();
   TRY_ASSIGN(contribution.shards, flat::refs(table.shards()));
+  contribution.probe = flat::ref(table.probe());
   return contribution;
 }
 

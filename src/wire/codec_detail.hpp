@@ -16,5 +16,6 @@ namespace grapevine::codec {
 [[nodiscard]] Bytes encode_payload(ChunkRequest const& request);
 [[nodiscard]] Bytes encode_payload(ChunkResponse const& response);
 [[nodiscard]] Bytes encode_payload(StateDescriptor const& state);
+[[nodiscard]] Bytes encode_payload(ProbeAnswer const& answer);
 
 }  // namespace grapevine::codec

@@ -30,6 +30,10 @@ std::vector<Hash> hashes(HashVector const& vector) {
 
 BlobRef ref(schema::BlobRef const& ref) { return {hash(ref.root()), ref.bytes()}; }
 
+std::optional<BlobRef> ref(schema::BlobRef const* optional) {
+  return optional == nullptr ? std::nullopt : std::optional(ref(*optional));
+}
+
 Result<std::vector<BlobRef>> refs(RefVector const* vector) {
   std::vector<BlobRef> values;
   if (vector == nullptr) return values;

@@ -8,6 +8,8 @@
 #include "grapevine/wire/peer_id.hpp"
 #include "grapevine_schemas/common_generated.h"
 
+#include <optional>
+
 namespace grapevine::flat {
 
 using Builder = flatbuffers::FlatBufferBuilder;
@@ -43,6 +45,7 @@ template <class Table>
 [[nodiscard]] Hash hash(schema::Hash const& hash);
 [[nodiscard]] std::vector<Hash> hashes(HashVector const& vector);
 [[nodiscard]] BlobRef ref(schema::BlobRef const& ref);
+[[nodiscard]] std::optional<BlobRef> ref(schema::BlobRef const* optional);  // null: absent
 // Errc::oversize over limits::mix_shards_max; none for an absent vector.
 [[nodiscard]] Result<std::vector<BlobRef>> refs(RefVector const* vector);
 

@@ -30,6 +30,8 @@ Result<> check_entry(LedgerEntry const& entry) {
   for (auto const& missing : entry.missing) {
     TRY(policy::text("ledger reason", missing.reason, limits::reason_max));
   }
+  TRY(policy::amount("ledger js", entry.js.value_or(0)));
+  TRY(policy::require(entry.js.value_or(0) <= 1, "ledger js above 1"));
   return policy::at_most("ledger shards missed", entry.shards_missed, limits::mix_shards_max);
 }
 
@@ -97,6 +99,7 @@ Result<LedgerEntry> decode_payload(ByteView payload) {
   TRY_ASSIGN(entry.missing, decode_missing(*table));
   entry.shards_missed = table->shards_missed();
   entry.previous = flat::hash(*table->previous());
+  if (auto const js = table->js()) entry.js = *js;
   TRY(check_entry(entry));
   return entry;
 }
@@ -122,6 +125,7 @@ Bytes codec::encode_payload(LedgerEntry const& entry) {
   table.add_shards_missed(entry.shards_missed);
   table.add_previous(&previous);
   table.add_lane(static_cast<schema::MixLane>(entry.lane));
+  if (entry.js) table.add_js(*entry.js);
   return flat::finish(builder, table.Finish(), schema::LedgerEntryIdentifier());
 }
 

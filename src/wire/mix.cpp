@@ -23,7 +23,8 @@ Result<> check_common(Message const& message) {
 Result<> check_offer(MixOffer const& offer) {
   TRY(check_common(offer));
   TRY(policy::at_most("mix tokens", offer.tokens, limits::round_tokens_max));
-  return policy::shards("mix shards", offer.shards, limits::mix_shards_max);
+  TRY(policy::shards("mix shards", offer.shards, limits::mix_shards_max));
+  return policy::probe("mix probe", offer.probe);
 }
 
 Result<> check_answer(MixAnswer const& answer) {
@@ -56,6 +57,7 @@ Result<MixOffer> decode_offer(ByteView payload) {
   TRY_ASSIGN(auto offer, decode_common<MixOffer>(*table));
   offer.tokens = table->tokens();
   TRY_ASSIGN(offer.shards, flat::refs(table->shards()));
+  offer.probe = flat::ref(table->probe());
   TRY(check_offer(offer));
   return offer;
 }
@@ -76,10 +78,12 @@ Bytes codec::encode_payload(MixOffer const& offer) {
   auto const run = flat::from(offer.run);
   auto const to = flat::from(builder, offer.to);
   auto const shards = flat::from(builder, offer.shards);
+  auto const probe = flat::from(offer.probe.value_or(BlobRef{}));
   schema::MixOfferBuilder table(builder);
   add_common(table, run, to, offer);
   table.add_tokens(offer.tokens);
   table.add_shards(shards);
+  if (offer.probe) table.add_probe(&probe);
   return flat::finish(builder, table.Finish(), offer_identifier);
 }
 

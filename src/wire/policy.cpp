@@ -46,4 +46,9 @@ Result<> shards(std::string_view what, std::span<BlobRef const> refs, std::size_
   return {};
 }
 
+Result<> probe(std::string_view what, std::optional<BlobRef> const& ref) {
+  return ref ? at_most(std::string(what) + " in bytes", ref->bytes, limits::probe_answer_bytes_max)
+             : Result<>{};
+}
+
 }  // namespace grapevine::policy

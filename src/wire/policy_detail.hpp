@@ -4,6 +4,7 @@
 
 #include "grapevine/wire/blob_ref.hpp"
 
+#include <optional>
 #include <span>
 
 namespace grapevine::policy {
@@ -20,6 +21,9 @@ namespace grapevine::policy {
 // A blob a shard: 1 to `max`, each of a size that can be pulled.
 [[nodiscard]] Result<> shards(std::string_view what, std::span<BlobRef const> refs,
                               std::size_t max);
+
+// The encoded answer to a probe batch: absent, or of a size that one can have.
+[[nodiscard]] Result<> probe(std::string_view what, std::optional<BlobRef> const& ref);
 
 template <class Enum>
 [[nodiscard]] Result<> known(std::string_view what, Enum value, Enum last) {

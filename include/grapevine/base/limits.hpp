@@ -199,6 +199,10 @@ inline constexpr std::size_t metric_labels_max = 32;                      // val
 // probe batches
 inline constexpr std::size_t probe_tokens_max = 256;  // of the batch, and rows of an answer
 inline constexpr std::size_t probe_listed_max = 64;   // likeliest tokens in a row of an answer
+inline constexpr std::size_t probe_answer_bytes_max = 132 * 1024;  // 256 rows of 64, 8 bytes each
+
+inline constexpr std::size_t probe_partners_max = 4;  // answers of others compared in a round
+inline constexpr Duration probe_deadline = 10s;       // of pulling one
 
 // runs
 inline constexpr std::size_t shards_max = 16;

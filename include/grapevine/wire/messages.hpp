@@ -5,12 +5,14 @@
 #pragma once
 
 #include "grapevine/crypto/hash.hpp"
+#include "grapevine/tensor/probe_answer.hpp"
 #include "grapevine/wire/blob_ref.hpp"
 #include "grapevine/wire/mix_pattern.hpp"
 #include "grapevine/wire/multiaddr.hpp"
 #include "grapevine/wire/signed.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -60,8 +62,9 @@ struct Contribution {
   std::uint64_t tokens = 0;           // its weight; 1 in the lane of parameters
   std::uint32_t steps = 0;
   float loss = 0;
-  float norm = 0;               // L2 norm of the whole outer gradient
-  std::vector<BlobRef> shards;  // fp32 little-endian, shard_range of the layout each
+  float norm = 0;                // L2 norm of the whole outer gradient
+  std::vector<BlobRef> shards;   // fp32 little-endian, shard_range of the layout each
+  std::optional<BlobRef> probe;  // the encoded ProbeAnswer of its model, where it has one to show
   bool operator==(Contribution const&) const = default;
 };
 
@@ -103,6 +106,13 @@ struct StateDescriptor {
 [[nodiscard]] Bytes encode(StateDescriptor const& state);
 [[nodiscard]] Result<StateDescriptor> decode_state(ByteView bytes);
 
+// What a peer's model expects on the run's probe batch: a small blob, named in a Contribution or a
+// MixOffer. Whoever holds both answers of a pair knows the distance of the two models, and both
+// hold both. Decoded, it is what a model can have answered; whether it is to our batch, js_distance
+// says.
+[[nodiscard]] Bytes encode(ProbeAnswer const& answer);
+[[nodiscard]] Result<ProbeAnswer> decode_probe_answer(ByteView bytes);
+
 // /grapevine/1/blob: uvarint length, then the request; answered by uvarint length, the response,
 // then `count` raw chunks, then the next request or the end.
 struct ChunkRequest {
@@ -136,6 +146,7 @@ struct MixOffer {
   // One a shard, as the lane says: z (with v behind it where the run mixes that too), then the
   // outer gradient.
   std::vector<BlobRef> shards;
+  std::optional<BlobRef> probe;  // as in Contribution
   bool operator==(MixOffer const&) const = default;
 };
 enum class MixVerdict : std::uint8_t { busy, other_round, refused, prepared, commit, abort };
@@ -177,7 +188,8 @@ struct LedgerEntry {
   std::vector<Input> inputs;
   std::vector<Missing> missing;
   std::uint32_t shards_missed = 0;
-  Hash previous;  // SHA-256 of the previous signed entry, zero for the first
+  Hash previous;            // SHA-256 of the previous signed entry, zero for the first
+  std::optional<float> js;  // mean Jensen-Shannon distance to the others; absent: not measured
   bool operator==(LedgerEntry const&) const = default;
 };
 [[nodiscard]] Bytes sign_ledger_entry(LedgerEntry const& entry, Identity const& signer);

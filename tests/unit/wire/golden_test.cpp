@@ -18,6 +18,7 @@ TEST_CASE("every message has the bytes it always had") {
   CHECK(to_hex(encode(samples::chunk_request())) == golden::chunk_request_hex);
   CHECK(to_hex(encode(samples::chunk_response())) == golden::chunk_response_hex);
   CHECK(to_hex(encode(samples::state())) == golden::state_hex);
+  CHECK(to_hex(encode(samples::probe_answer())) == golden::probe_answer_hex);
 }
 
 TEST_CASE("the bytes of old mean what they always meant") {
@@ -35,6 +36,24 @@ TEST_CASE("the bytes of old mean what they always meant") {
   CHECK(decode_chunk_response(unhex(golden::chunk_response_hex)).value() ==
         samples::chunk_response());
   CHECK(decode_state(unhex(golden::state_hex)).value() == samples::state());
+  CHECK(decode_probe_answer(unhex(golden::probe_answer_hex)).value() == samples::probe_answer());
+}
+
+TEST_CASE("without the distance of models a message has the bytes it had before it was measured") {
+  auto contribution = samples::contribution();
+  contribution.probe.reset();
+  CHECK(to_hex(sign_announcement(contribution, key_a)) == golden::contribution_without_probe_hex);
+  CHECK(*verify_announcement(unhex(golden::contribution_without_probe_hex), samples::run).value() ==
+        Announcement(contribution));
+  auto offer = samples::mix_offer();
+  offer.probe.reset();
+  CHECK(to_hex(sign_mix_offer(offer, key_a)) == golden::mix_offer_without_probe_hex);
+  CHECK(*verify_mix_offer(unhex(golden::mix_offer_without_probe_hex), samples::run).value() ==
+        offer);
+  auto entry = samples::ledger_entry();
+  entry.js.reset();
+  CHECK(to_hex(sign_ledger_entry(entry, key_a)) == golden::ledger_entry_without_js_hex);
+  CHECK(*verify_ledger_entry(unhex(golden::ledger_entry_without_js_hex)).value() == entry);
 }
 
 TEST_CASE("fields of a later version are passed over") {

@@ -226,6 +226,17 @@ TEST_CASE("a contribution keeps its rules") {
       [](Contribution& c) { c.shards[0].bytes = limits::blob_bytes_max + 1; }));
 }
 
+TEST_CASE("a contribution and an offer name a probe answer or none") {
+  auto const accepts_probe = [](std::optional<BlobRef> const& probe) {
+    bool const contribution = accepts_contribution([&](Contribution& c) { c.probe = probe; });
+    CHECK(accepts(samples::mix_offer(), [&](MixOffer& o) { o.probe = probe; }) == contribution);
+    return contribution;
+  };
+  CHECK(accepts_probe(std::nullopt));
+  CHECK(accepts_probe(BlobRef{samples::hash("probe"), limits::probe_answer_bytes_max}));
+  CHECK_FALSE(accepts_probe(BlobRef{samples::hash("probe"), limits::probe_answer_bytes_max + 1}));
+}
+
 TEST_CASE("a shard result keeps its rules") {
   CHECK(accepts_result([](ShardResult& r) { r.shard = limits::mix_shards_max - 1; }));
   CHECK_FALSE(accepts_result([](ShardResult& r) { r.shard = limits::mix_shards_max; }));
@@ -267,6 +278,19 @@ TEST_CASE("the largest messages fit into their caps") {
   auto offer = samples::mix_offer();
   offer.shards = samples::refs("s", limits::mix_shards_max);
   CHECK(verify_mix_offer(sign_mix_offer(offer, key_a), samples::run).has_value());
+  ProbeAnswer answer;
+  answer.vocab = limits::model_vocab_max;
+  std::vector<float> const even(answer.vocab, -std::log(static_cast<float>(answer.vocab)));
+  REQUIRE(append_row(answer, even).has_value());
+  auto const repeat = [](auto& row) {
+    auto const once = row;
+    for (std::size_t i = 1; i < limits::probe_tokens_max; ++i)
+      row.insert(row.end(), once.begin(), once.end());
+  };
+  repeat(answer.tokens);
+  repeat(answer.log_probabilities);
+  repeat(answer.rest);
+  CHECK(decode_probe_answer(encode(answer)).value() == answer);
   auto state = samples::state();
   state.parameters = state.momentum = samples::refs("s", limits::shards_max);
   CHECK(decode_state(encode(state)).value() == state);
@@ -322,6 +346,22 @@ TEST_CASE("a ledger entry keeps its rules") {
   }));
 }
 
+TEST_CASE("a ledger entry has a distance or none") {
+  auto const with_js = [](std::optional<float> js) {
+    return accepts(samples::ledger_entry(), [js](LedgerEntry& e) { e.js = js; });
+  };
+  CHECK(with_js(std::nullopt));
+  CHECK(with_js(0.0F));
+  CHECK(with_js(1.0F));
+  CHECK_FALSE(with_js(1.001F));
+  CHECK_FALSE(with_js(-0.001F));
+  CHECK_FALSE(with_js(not_a_number));
+  LedgerEntry unmeasured;
+  CHECK(sent(unmeasured).value()->js == std::nullopt);
+  unmeasured.js = 0.0F;  // is not the same as none
+  CHECK(sent(unmeasured).value()->js == 0.0F);
+}
+
 TEST_CASE("a state descriptor keeps its rules, and its name is its hash") {
   auto const good = samples::state();
   CHECK(decode_state(encode(good)).value() == good);
@@ -339,6 +379,24 @@ TEST_CASE("a state descriptor keeps its rules, and its name is its hash") {
   CHECK(decode_state(Bytes(limits::state_descriptor_bytes_max + 1)).error().errc() ==
         Errc::oversize);
   CHECK_FALSE(decode_state({}).has_value());
+}
+
+TEST_CASE("a probe answer keeps its rules") {
+  auto const good = samples::probe_answer();
+  CHECK(decode_probe_answer(encode(good)).value() == good);
+  auto const refused = [](ProbeAnswer answer, auto change) {
+    change(answer);
+    return !decode_probe_answer(codec::encode_payload(answer)).has_value();
+  };
+  CHECK(refused(good, [](ProbeAnswer& a) { a.vocab = 4; }));
+  CHECK(refused(good, [](ProbeAnswer& a) { a.rest.pop_back(); }));
+  CHECK(refused(good, [](ProbeAnswer& a) { a.tokens[4] = 0; }));
+  CHECK(refused(good, [](ProbeAnswer& a) { a.log_probabilities[0] = not_a_number; }));
+  CHECK(refused(good, [](ProbeAnswer& a) { a = {}; }));
+  CHECK(decode_probe_answer(Bytes(limits::probe_answer_bytes_max + 1)).error().errc() ==
+        Errc::oversize);
+  CHECK_FALSE(decode_probe_answer({}).has_value());
+  CHECK_FALSE(decode_probe_answer(encode(samples::state())).has_value());
 }
 
 TEST_CASE("a chunk request asks for chunks that are there") {
@@ -405,6 +463,10 @@ TEST_CASE("hostile unsigned messages are refused or are other good values") {
   for_each_mutation(encode(samples::chunk_response()), [](ByteView changed) {
     auto const response = decode_chunk_response(changed);
     if (response.has_value()) CHECK(decode_chunk_response(encode(*response)).value() == *response);
+  });
+  for_each_mutation(encode(samples::probe_answer()), [](ByteView changed) {
+    auto const answer = decode_probe_answer(changed);
+    if (answer.has_value()) CHECK(decode_probe_answer(encode(*answer)).value() == *answer);
   });
   for_each_mutation(encode(samples::state()), [](ByteView changed) {
     auto const state = decode_state(changed);

@@ -48,6 +48,7 @@ inline Contribution contribution() {
   contribution.loss = 3.25F;
   contribution.norm = 0.5F;
   contribution.shards = refs("shard", 2);
+  contribution.probe = BlobRef{hash("probe"), 1002};
   return contribution;
 }
 
@@ -69,7 +70,14 @@ inline ChunkResponse chunk_response() {
 
 inline StateDescriptor state() { return {run, 3, refs("parameters", 2), refs("momentum", 2)}; }
 
-inline MixOffer mix_offer() { return {run, 3, MixLane::joint, peer_b, 204800, refs("shard", 4)}; }
+inline MixOffer mix_offer() {
+  return {run, 3, MixLane::joint, peer_b, 204800, refs("shard", 4), BlobRef{hash("probe"), 1002}};
+}
+
+// Two rows over three tokens.
+inline ProbeAnswer probe_answer() {
+  return {3, {0, 1, 2, 0, 1, 2}, {-0.5F, -1.5F, -1.775F, -1.0F, -1.0F, -1.331F}, {0, 0}};
+}
 
 inline MixAnswer mix_answer() { return {run, 3, MixLane::joint, peer_a, MixVerdict::prepared}; }
 
@@ -84,6 +92,7 @@ inline LedgerEntry ledger_entry() {
   entry.missing = {{peer_b, "no announcement before the deadline"}};
   entry.shards_missed = 1;
   entry.previous = hash("previous");
+  entry.js = 0.25F;
   return entry;
 }
 
