@@ -20,7 +20,7 @@ struct Outer {
   static constexpr double mu = 0.9;
 };
 
-class PairWorld : public VirtualTime {
+class PairWorld : public sim::VirtualTime {
  public:
   struct Doubt {
     double dz = 0;

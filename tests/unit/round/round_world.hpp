@@ -4,6 +4,7 @@
 
 #include "grapevine/base/random.hpp"
 #include "grapevine/round/round.hpp"
+#include "grapevine/sim/virtual_time.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,8 +14,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "unit/round/virtual_time.hpp"
 
 namespace grapevine::test {
 
@@ -27,7 +26,7 @@ inline PeerId peer_number(std::uint8_t n) {
 
 inline BlobRef blob_named(std::string const& name) { return {sha256(as_bytes(name)), 4}; }
 
-class RoundWorld : public VirtualTime {
+class RoundWorld : public sim::VirtualTime {
  public:
   struct Peer {
     std::unique_ptr<Round> round;

@@ -1,5 +1,6 @@
-// What is to happen, in the order in which it is due; equal instants in the order in which they
-// were asked for. Time jumps from one to the next.
+// VirtualTime: what is to happen, in the order in which it is due; equal instants in the order in
+// which they were asked for. Time jumps from one to the next. For swarms of pure machines, which
+// need no simulated world with its doors. One thread.
 #pragma once
 
 #include "grapevine/base/time.hpp"
@@ -10,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-namespace grapevine::test {
+namespace grapevine::sim {
 
 class VirtualTime {
  public:
@@ -46,4 +47,4 @@ class VirtualTime {
   Instant now_{};
 };
 
-}  // namespace grapevine::test
+}  // namespace grapevine::sim
