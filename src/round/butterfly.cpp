@@ -30,13 +30,23 @@ Hash rendezvous(Hash const& run, std::uint64_t round, std::uint32_t shard, PeerI
 
 }  // namespace
 
-std::vector<PeerId> Butterfly::reducers(Hash const& run, std::uint64_t round, std::uint32_t shard,
-                                        std::vector<PeerId> peers) {
-  std::vector<std::pair<Hash, PeerId>> ranked;
-  for (auto const& peer : peers) ranked.emplace_back(rendezvous(run, round, shard, peer), peer);
-  std::ranges::sort(ranked);
-  std::ranges::transform(ranked, peers.begin(), [](auto const& entry) { return entry.second; });
-  return peers;
+std::vector<std::vector<PeerId>> Butterfly::reducers(Hash const& run, std::uint64_t round,
+                                                     std::uint32_t shards,
+                                                     std::vector<PeerId> const& peers) {
+  std::vector<std::vector<PeerId>> orders;
+  std::map<PeerId, std::uint32_t> loads;
+  for (std::uint32_t shard = 0; shard < shards; ++shard) {
+    std::vector<std::pair<Hash, PeerId>> ranked;
+    for (auto const& peer : peers) ranked.emplace_back(rendezvous(run, round, shard, peer), peer);
+    std::ranges::sort(ranked);
+    auto const load = [&](auto const& entry) { return loads[entry.second]; };
+    auto const first = std::ranges::min_element(ranked, {}, load);
+    ++loads[first->second];
+    std::rotate(ranked.begin(), first, first + 1);
+    auto& order = orders.emplace_back();
+    for (auto const& [hash, peer] : ranked) order.push_back(peer);
+  }
+  return orders;
 }
 
 Butterfly::Butterfly(ButterflySettings settings, SwarmView const& view)
@@ -179,6 +189,21 @@ std::vector<PeerId> Butterfly::expected() const {
   return settings_.one_state ? view_.members(version_) : view_.members_of_round(version_.round);
 }
 
+// Beside those expected, those who are done with this round: what they had to average they have
+// announced. And those still to come, where they are waited for. Who averages what must not change
+// whenever somebody goes from one round to the next: every change costs pulls in vain.
+std::vector<PeerId> Butterfly::responsible() const {
+  auto const here = expected();
+  std::set<PeerId> peers(here.begin(), here.end());
+  for (auto const& [peer, view] : view_.peers()) {
+    auto const round = view.beacon.round;
+    bool const done = round == version_.round + 1;
+    bool const comes = settings_.overlapped && round + 1 == version_.round;
+    if (view.counts() && (done || comes)) peers.insert(peer);
+  }
+  return {peers.begin(), peers.end()};
+}
+
 bool Butterfly::comes_from_here(Contribution const& contribution) const {
   return !settings_.one_state || contribution.base == version_.state;
 }
@@ -252,7 +277,7 @@ void Butterfly::collect() {
 // Hashing everybody for every shard at every event would be most of the machine's time: done again
 // only when it is about others than before.
 void Butterfly::rank_reducers() {
-  auto peers = expected();
+  auto peers = responsible();
   bool const only_contributors = phase_ == Phase::collecting && now_ >= collect_until_;
   if (only_contributors)
     std::erase_if(peers, [this](PeerId const& peer) { return contribution_of(peer) == nullptr; });
@@ -260,10 +285,10 @@ void Butterfly::rank_reducers() {
   ranked_ = std::move(peers);
   auto everyone = ranked_;
   everyone.push_back(settings_.self);
+  auto orders = reducers(settings_.run, version_.round, settings_.shards, everyone);
   for (std::uint32_t i = 0; i < settings_.shards; ++i) {
-    auto order = reducers(settings_.run, version_.round, i, everyone);
-    order.erase(std::ranges::find(order, settings_.self), order.end());
-    book_of(version_.round).shards[i].before_us = std::move(order);
+    orders[i].erase(std::ranges::find(orders[i], settings_.self), orders[i].end());
+    book_of(version_.round).shards[i].before_us = std::move(orders[i]);
   }
 }
 

@@ -162,10 +162,14 @@ class Butterfly {
   [[nodiscard]] bool results_known() const;
   // While collecting: until when the rest is waited for.
   [[nodiscard]] Instant collect_until() const { return collect_until_; }
-  // The peers in the order in which they are responsible for a shard: rendezvous hashing, so that
-  // one who leaves moves only its own shards.
-  [[nodiscard]] static std::vector<PeerId> reducers(Hash const& run, std::uint64_t round,
-                                                    std::uint32_t shard, std::vector<PeerId> peers);
+  // For each shard the peers in the order in which they are responsible for it. The first is the
+  // one with the fewest shards so far, as the slowest link decides when all are averaged; among
+  // equals, and from the second on, rendezvous hashing decides, so that one who leaves moves few
+  // shards that are not its own. `peers` is not empty.
+  [[nodiscard]] static std::vector<std::vector<PeerId>> reducers(Hash const& run,
+                                                                 std::uint64_t round,
+                                                                 std::uint32_t shards,
+                                                                 std::vector<PeerId> const& peers);
 
  private:
   enum class Phase : std::uint8_t { idle, listening, collecting, closed };
@@ -220,6 +224,7 @@ class Butterfly {
   Book& book_of(std::uint64_t round);
   [[nodiscard]] Book const& book() const { return books_.at(version_.round); }
   [[nodiscard]] std::vector<PeerId> expected() const;  // others that count here and now
+  [[nodiscard]] std::vector<PeerId> responsible() const;
   [[nodiscard]] Contribution const* contribution_of(PeerId const& peer) const;  // from our state
   [[nodiscard]] bool comes_from_here(Contribution const& contribution) const;
   [[nodiscard]] bool usable(Candidate const& candidate, std::uint32_t index) const;
