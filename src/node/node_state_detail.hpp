@@ -160,6 +160,7 @@ struct Node::State {
   void feed_pair(MixLane lane, PairEvent event);
   void perform(pair_action::Send const& action);
   void perform(pair_action::Pull const& action);
+  void perform(pair_action::StopPull const& action);
   void perform(pair_action::Decide const& action);
   void perform(pair_action::Closed const& action);
   void perform(pair_action::Settled const& action);
@@ -277,10 +278,11 @@ struct Node::State {
     std::map<MixLane, std::unique_ptr<PairExchange>> machines;
     std::deque<std::pair<MixLane, PairEvent>> events;
     bool feeding = false;
-    bool settling = false;                       // after the last round
-    bool state_replaced = false;                 // since the last round began
-    std::map<PeerId, std::deque<Bytes>> outbox;  // a queue is there while a task empties it
-    std::map<PairKey, PulledSide> sides;         // pulled in this round
+    bool settling = false;                           // after the last round
+    bool state_replaced = false;                     // since the last round began
+    std::map<PeerId, std::deque<Bytes>> outbox;      // a queue is there while a task empties it
+    std::map<PairKey, std::shared_ptr<Gate>> pulls;  // under way; told when one is to stop
+    std::map<PairKey, PulledSide> sides;             // pulled in this round
     std::map<PairKey, PairDoubt> doubts;
     std::map<PairKey, bool> settled;  // committed or not; the next outer step takes it in
   } pairing;

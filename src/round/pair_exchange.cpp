@@ -38,13 +38,13 @@ Hash PairExchange::edge(Hash const& run, std::uint64_t round, MixLane lane, Peer
 
 void PairExchange::handle(pair_event::Began const& event) {
   ASSERT(phase_ == PairPhase::idle || phase_ == PairPhase::closed || event.replaced);
+  if (partner_) leave_partner();
   if (event.replaced)
     for (auto const& doubt : std::exchange(memory_.doubts, {})) settle(doubt, false);
   phase_ = PairPhase::idle;
   round_ = event.round;
   others_.clear();
   target_.reset();
-  partner_.reset();
 }
 
 void PairExchange::handle(pair_event::Ready const& event) {
@@ -169,9 +169,8 @@ void PairExchange::decline(PeerId const& peer) {
   known->dropped = true;
   known->offer.reset();
   if (target_ == peer) target_.reset();
-  if (phase_ != PairPhase::pulling || partner_ != peer) return;
-  partner_.reset();  // it never saw itself matched with us
-  phase_ = PairPhase::proposing;
+  if (phase_ == PairPhase::pulling && partner_ == peer)
+    leave_partner();  // it never saw itself matched with us
 }
 
 void PairExchange::give_up(std::string reason) {
@@ -180,6 +179,11 @@ void PairExchange::give_up(std::string reason) {
   failed.offer.reset();
   failed.reason = std::move(reason);
   answer(*partner_, round_, MixVerdict::abort);
+  leave_partner();
+}
+
+void PairExchange::leave_partner() {
+  if (phase_ == PairPhase::pulling && !pulled_) actions_.push_back(pair_action::StopPull{key()});
   partner_.reset();
   phase_ = PairPhase::proposing;
 }
@@ -242,9 +246,7 @@ void PairExchange::aborted_by(PeerId const& peer, std::uint64_t round) {
   known->failed = true;
   known->offer.reset();
   known->reason = "it gave up the exchange";
-  if (!ours) return;
-  partner_.reset();
-  phase_ = PairPhase::proposing;
+  if (ours) leave_partner();
 }
 
 void PairExchange::decide_if_ready() {
@@ -295,7 +297,9 @@ bool PairExchange::worth_waiting() const {
   if (now_ >= until) return false;
   return std::ranges::any_of(view_.peers(), [this](auto const& entry) {
     auto const& [peer, seen] = entry;
-    bool const here = settings_.overlapped && seen.beacon.round == round_;
+    auto const known = others_.find(peer);
+    bool const never = known != others_.end() && known->second.failed;
+    bool const here = settings_.overlapped && seen.beacon.round == round_ && !never;
     return seen.counts() && (here || seen.beacon.round + 1 == round_);
   });
 }
@@ -307,7 +311,9 @@ Duration PairExchange::transfer() const {
 
 Instant PairExchange::latest_match() const {
   // Nobody is waited for longer than we trained ourselves: slower peers take fewer steps instead.
-  return ready_at_ + std::clamp(inner_took_ + transfer(), settings_.wait_min, settings_.wait_max);
+  // While training goes on the transfer has the rest of its time.
+  Duration const longest = settings_.overlapped ? inner_took_ : inner_took_ + transfer();
+  return ready_at_ + std::clamp(longest, settings_.wait_min, settings_.wait_max);
 }
 
 Instant PairExchange::propose_until() const {

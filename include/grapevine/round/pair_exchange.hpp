@@ -107,6 +107,10 @@ struct Pull {
   MixOffer theirs;
   Instant deadline{};
 };
+// The pull is of no use any more: the exchange it was for has ended. It may have ended itself.
+struct StopPull {
+  PairKey exchange;
+};
 // Make the decision to commit durable.
 struct Decide {
   PairKey exchange;
@@ -129,8 +133,8 @@ struct Settled {
 };
 }  // namespace pair_action
 
-using PairAction = std::variant<pair_action::Send, pair_action::Pull, pair_action::Decide,
-                                pair_action::Closed, pair_action::Settled>;
+using PairAction = std::variant<pair_action::Send, pair_action::Pull, pair_action::StopPull,
+                                pair_action::Decide, pair_action::Closed, pair_action::Settled>;
 
 class PairExchange {
  public:
@@ -168,6 +172,7 @@ class PairExchange {
   void match();
   void decline(PeerId const& peer);  // it is not free for us
   void give_up(std::string reason);  // on the partner, before either is bound
+  void leave_partner();
   void close(std::optional<PeerId> partner, std::optional<PeerId> doubt);
   void peer_prepared(PeerId const& peer, std::uint64_t round);
   void committed_by(PeerId const& peer, std::uint64_t round);

@@ -3,11 +3,14 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+
 #include "grapevine/base/limits.hpp"
 #include "unit/round/pair_world.hpp"
 
 using namespace grapevine;
 using grapevine::test::PairWorld;
+using grapevine::test::peer_number;
 
 namespace {
 
@@ -16,26 +19,57 @@ bool is_verdict(pair_action::Send const& sent, MixVerdict verdict) {
   return answer != nullptr && answer->verdict == verdict;
 }
 
+bool has_stop(std::vector<PairAction> const& actions, PairKey const& exchange) {
+  return std::ranges::any_of(actions, [&](PairAction const& action) {
+    auto const* const stop = std::get_if<pair_action::StopPull>(&action);
+    return stop != nullptr && stop->exchange == exchange;
+  });
+}
+
+bool has_closed(std::vector<PairAction> const& actions) {
+  return std::ranges::any_of(actions, [](PairAction const& action) {
+    return std::holds_alternative<pair_action::Closed>(action);
+  });
+}
+
 // One machine in round `round`, and what it says to a partner that is ready too.
 struct Alone {
   Alone(PeerId self, PeerId other, PairMemory memory, std::uint64_t in_round)
-      : partner(other), round(in_round), machine(settings_of(self), view, std::move(memory)) {
+      : Alone(std::move(self), std::move(other), std::move(memory), in_round, MixLane::joint, {}) {
+    meet();
+    (void)on(pair_event::Pulled{exchange(), ""});
+  }
+  // One that has seen the other and heard nothing of it.
+  Alone(PeerId self, PeerId other, PairMemory memory, std::uint64_t in_round, MixLane of,
+        Duration inner_took)
+      : partner(other),
+        round(in_round),
+        lane(of),
+        machine(settings_of(self, lane), view, std::move(memory)) {
     Beacon beacon;
     beacon.sequence = 1;
     beacon.round = round;
     beacon.state = PeerState::mixing;
     REQUIRE(view.saw(partner, beacon, now));
     (void)on(pair_event::Began{round});
-    MixOffer offer;
-    offer.round = round;
-    (void)on(pair_event::Ready{offer});
-    (void)on(pair_event::OfferSeen{partner, offer});
-    REQUIRE(machine.phase() == PairPhase::pulling);
-    (void)on(pair_event::Pulled{{round, MixLane::joint, partner}, ""});
+    (void)on(pair_event::Ready{offer(), inner_took});
   }
-  static PairSettings settings_of(PeerId const& self) {
+  void meet() {
+    (void)on(pair_event::OfferSeen{partner, offer()});
+    REQUIRE(machine.phase() == PairPhase::pulling);
+  }
+  [[nodiscard]] PairKey exchange() const { return {round, lane, partner}; }
+  [[nodiscard]] MixOffer offer() const {
+    MixOffer made;
+    made.round = round;
+    made.lane = lane;
+    return made;
+  }
+  static PairSettings settings_of(PeerId const& self, MixLane lane) {
     PairSettings settings;
     settings.self = self;
+    settings.lane = lane;
+    settings.overlapped = lane == MixLane::parameters;
     settings.wait_min = 2s;
     settings.wait_max = 10s;
     return settings;
@@ -44,6 +78,7 @@ struct Alone {
   std::vector<PairAction> hear(MixVerdict verdict, std::uint64_t of_round) {
     MixAnswer answer;
     answer.round = of_round;
+    answer.lane = lane;
     answer.verdict = verdict;
     return on(pair_event::AnswerSeen{partner, answer});
   }
@@ -52,6 +87,7 @@ struct Alone {
   SwarmView view{1h};
   PeerId partner;
   std::uint64_t round;
+  MixLane lane;
   PairExchange machine;
 };
 
@@ -337,4 +373,36 @@ TEST_CASE("decisions are remembered up to their limit; what is older is answered
     CHECK(said_of(0) == (oldest_is_kept ? MixVerdict::commit : MixVerdict::abort));
     if (known > 1) CHECK(said_of(1) == MixVerdict::commit);
   }
+}
+
+TEST_CASE("a pull whose exchange has ended is stopped") {
+  auto const low = peer_number(1), high = peer_number(2);
+  for (auto const verdict : {MixVerdict::busy, MixVerdict::refused, MixVerdict::abort}) {
+    Alone one(high, low, {}, 3, MixLane::joint, {});
+    one.meet();
+    CHECK(has_stop(one.hear(verdict, 3), one.exchange()));
+  }
+  Alone late(high, low, {}, 3, MixLane::joint, {});
+  late.meet();
+  late.now += 11s;  // wait_max is over
+  CHECK(has_stop(late.on(pair_event::Tick{}), late.exchange()));
+  Alone follows(high, low, {}, 3, MixLane::joint, {});
+  follows.meet();
+  CHECK(has_stop(follows.on(pair_event::Began{4, true}), follows.exchange()));
+  Alone done(low, high, {}, 3);  // has pulled, and waits for the other
+  CHECK_FALSE(has_stop(done.hear(MixVerdict::busy, 3), done.exchange()));
+}
+
+TEST_CASE("overlapped, one whose exchange failed does not wait for the one it failed with") {
+  Alone one(peer_number(1), peer_number(2), {}, 3, MixLane::parameters, 9s);
+  one.meet();
+  CHECK(has_closed(one.on(pair_event::Pulled{one.exchange(), "connection lost"})));
+}
+
+TEST_CASE("overlapped, a partner is looked for in the time given to that, not in the transfer's") {
+  Alone one(peer_number(1), peer_number(2), {}, 3, MixLane::parameters, 4s);
+  one.now += 3s;
+  CHECK_FALSE(has_closed(one.on(pair_event::Tick{})));
+  one.now += 1s;
+  CHECK(has_closed(one.on(pair_event::Tick{})));
 }

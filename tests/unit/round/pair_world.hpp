@@ -43,7 +43,8 @@ class PairWorld : public sim::VirtualTime {
     Outer alone;  // the same gradients, never exchanged
     double d = 0;
     std::map<PairKey, Doubt> doubts;
-    std::set<PairKey> decisions;  // on its disk
+    std::set<PairKey> decisions;             // on its disk
+    std::map<PairKey, std::uint64_t> pulls;  // the newest of each exchange
     std::map<std::uint64_t, round_action::Apply> applied;
     std::size_t syncs = 0;
   };
@@ -377,12 +378,15 @@ class PairWorld : public sim::VirtualTime {
   void perform(std::size_t i, pair_action::Pull const& a) {
     auto const from = number(a.exchange.partner);
     bool const fails = happens(pull_failure);
+    auto const pull = ++peers_[i].pulls[a.exchange];
     soon(i, latency() + latency(), [=, this] {
+      if (peers_[i].pulls[a.exchange] != pull) return;  // stopped
       bool const served = peers_[from].alive && peers_[from].serves && !fails;
       feed_pair(i, a.exchange.lane,
                 pair_event::Pulled{a.exchange, served ? "" : "nobody serves it"});
     });
   }
+  void perform(std::size_t i, pair_action::StopPull const& a) { ++peers_[i].pulls[a.exchange]; }
   void perform(std::size_t i, pair_action::Decide const& a) {
     soon(i, latency(), [=, this] {
       peers_[i].decisions.insert(a.exchange);
