@@ -125,19 +125,24 @@ void BlobExchange::State::finish(Transfer const& transfer) {
   transfers.erase(transfer->ref());
   transfer_bytes -= transfer->size();
   counters.bytes_fetched += transfer->report.bytes;
+  note_rate(*transfer);
   if (transfer->complete()) {
-    auto const seconds = to_seconds(now() - transfer->started());
-    if (seconds > 0 && transfer->report.bytes > 0) {
-      auto const rate = static_cast<double>(transfer->report.bytes) / seconds;
-      auto& smoothed = counters.fetch_bytes_per_s;
-      smoothed = smoothed == 0 ? rate : smoothed + rate_weight_new * (rate - smoothed);
-    }
     transfer->result = transfer->take();
   } else {
     transfer->result = fail(Errc::no_holder, transfer->last_failure);
     suspend(*transfer);
   }
   transfer->changed.notify_all();
+}
+
+// Also of one that was not finished: where no fetch ends in the time that a rate not yet known is
+// given, it would stay unknown.
+void BlobExchange::State::note_rate(BlobTransfer const& transfer) {
+  auto const seconds = to_seconds(now() - transfer.started());
+  if (seconds <= 0 || transfer.report.bytes == 0) return;
+  auto const rate = static_cast<double>(transfer.report.bytes) / seconds;
+  auto& smoothed = counters.fetch_bytes_per_s;
+  smoothed = smoothed == 0 ? rate : smoothed + rate_weight_new * (rate - smoothed);
 }
 
 void BlobExchange::State::suspend(BlobTransfer& transfer) {

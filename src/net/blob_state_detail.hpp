@@ -74,6 +74,7 @@ struct BlobExchange::State {
   Awaitable<Result<Bytes>> make_buffer(std::uint64_t bytes);
   Error bad_chunk(std::uint64_t index);
 
+  void note_rate(BlobTransfer const& transfer);
   void suspend(BlobTransfer& transfer);
   [[nodiscard]] bool make_room(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t suspended_bytes() const;

@@ -258,6 +258,20 @@ TEST_CASE("fetches of one blob share one transfer, each with its own deadline") 
   CHECK(blobs.counters().bytes_fetched == blob->size());
 }
 
+TEST_CASE("a fetch that runs out of time tells the rate too") {
+  Swarm swarm(2);
+  auto const ref = swarm.keep(1, blob_of(40 * chunk));
+  swarm.slow(1);
+  std::vector<Errc> failures;
+  std::size_t good = 0;
+  auto& blobs = swarm.node(0).blobs;
+  swarm.world.spawn(
+      0, fetch_and_note(blobs, ref, swarm.holders(), swarm.world.now() + 5s, failures, good));
+  auto const known = [&] { return blobs.counters().fetch_bytes_per_s > 0; };
+  CHECK(swarm.world.run_for(1min, known));
+  CHECK(failures == std::vector{Errc::timed_out});
+}
+
 TEST_CASE("a holder that is busy is asked again") {
   Swarm swarm(2);
   swarm.slow(1);
