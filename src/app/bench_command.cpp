@@ -4,6 +4,7 @@
 #include "app/bench_consensus_command.hpp"
 #include "app/bench_mixing_command.hpp"
 #include "app/bench_train_command.hpp"
+#include "app/bench_utilization_command.hpp"
 #include "app/command_line.hpp"
 #include "app/commands.hpp"
 
@@ -30,6 +31,8 @@ constexpr std::array benches{
     Bench{"mixing", "time and bytes of averaging over processes on this machine",
           bench_mixing_command},
     Bench{"train", "tokens a second of a training step", bench_train_command},
+    Bench{"utilization", "which part of the time a swarm trains, for each way of mixing",
+          bench_utilization_command},
 };
 
 }  // namespace
@@ -42,7 +45,7 @@ int bench_command(int argc, char** argv) {
     return end_with_usage(
         fmt::format("there is no measurement {}; see grapevine bench --help", name));
   fmt::print("Usage: grapevine bench NAME [OPTIONS]\n\n");
-  for (auto const& bench : benches) fmt::print("  {:<9} {}\n", bench.name, bench.text);
+  for (auto const& bench : benches) fmt::print("  {:<11} {}\n", bench.name, bench.text);
   return 0;
 }
 
