@@ -20,34 +20,7 @@ std::uint64_t total_tokens(ShardResult const& result) {
   return total;
 }
 
-Hash rendezvous(Hash const& run, std::uint64_t round, std::uint32_t shard, PeerId const& peer) {
-  Bytes input(run.view().begin(), run.view().end());
-  append_be(input, round);
-  append_be(input, shard);
-  append(input, peer.bytes());
-  return sha256(input);
-}
-
 }  // namespace
-
-std::vector<std::vector<PeerId>> Butterfly::reducers(Hash const& run, std::uint64_t round,
-                                                     std::uint32_t shards,
-                                                     std::vector<PeerId> const& peers) {
-  std::vector<std::vector<PeerId>> orders;
-  std::map<PeerId, std::uint32_t> loads;
-  for (std::uint32_t shard = 0; shard < shards; ++shard) {
-    std::vector<std::pair<Hash, PeerId>> ranked;
-    for (auto const& peer : peers) ranked.emplace_back(rendezvous(run, round, shard, peer), peer);
-    std::ranges::sort(ranked);
-    auto const load = [&](auto const& entry) { return loads[entry.second]; };
-    auto const first = std::ranges::min_element(ranked, {}, load);
-    ++loads[first->second];
-    std::rotate(ranked.begin(), first, first + 1);
-    auto& order = orders.emplace_back();
-    for (auto const& [hash, peer] : ranked) order.push_back(peer);
-  }
-  return orders;
-}
 
 Butterfly::Butterfly(ButterflySettings settings, SwarmView const& view)
     : settings_(std::move(settings)), view_(view) {
@@ -187,21 +160,6 @@ std::vector<PeerId> Butterfly::contributors() const {
 
 std::vector<PeerId> Butterfly::expected() const {
   return settings_.one_state ? view_.members(version_) : view_.members_of_round(version_.round);
-}
-
-// Beside those expected, those who are done with this round: what they had to average they have
-// announced. And those still to come, where they are waited for. Who averages what must not change
-// whenever somebody goes from one round to the next: every change costs pulls in vain.
-std::vector<PeerId> Butterfly::responsible() const {
-  auto const here = expected();
-  std::set<PeerId> peers(here.begin(), here.end());
-  for (auto const& [peer, view] : view_.peers()) {
-    auto const round = view.beacon.round;
-    bool const done = round == version_.round + 1;
-    bool const comes = settings_.overlapped && round + 1 == version_.round;
-    if (view.counts() && (done || comes)) peers.insert(peer);
-  }
-  return {peers.begin(), peers.end()};
 }
 
 bool Butterfly::comes_from_here(Contribution const& contribution) const {
