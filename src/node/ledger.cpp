@@ -19,6 +19,11 @@ create table if not exists rounds (
   participants integer not null, missing integer not null, shards_missed integer not null,
   bytes_in integer not null, bytes_out integer not null
 );
+create table if not exists consensus (
+  number integer primary key,
+  l2 real,
+  js real
+);
 create index if not exists rounds_by_round on rounds (round);
 )sql";
 
@@ -38,7 +43,16 @@ RoundRecord read_record(Statement const& row) {
   record.shards_missed = static_cast<std::uint32_t>(row.integer(8));
   record.bytes_in = static_cast<std::uint64_t>(row.integer(9));
   record.bytes_out = static_cast<std::uint64_t>(row.integer(10));
+  if (!row.is_null(11)) record.consensus.l2 = row.real(11);
+  if (!row.is_null(12)) record.consensus.js = row.real(12);
   return record;
+}
+
+void bind_optional(Statement& statement, std::optional<double> value) {
+  if (value)
+    statement.bind(*value);
+  else
+    statement.bind_null();
 }
 
 Result<> insert(Database& database, std::int64_t number, std::uint64_t round, ByteView entry) {
@@ -55,15 +69,18 @@ Result<> insert(Database& database, std::int64_t number, std::uint64_t round,
   rounds.bind(record.duration_s)
       .bind(record.compute_s)
       .bind(record.loss ? double{*record.loss} : no_loss);
-  if (record.eval_loss)
-    rounds.bind(static_cast<double>(*record.eval_loss));
-  else
-    rounds.bind_null();
+  bind_optional(rounds, record.eval_loss);
   rounds.bind(std::int64_t{record.participants}).bind(std::int64_t{record.missing});
   rounds.bind(std::int64_t{record.shards_missed});
   rounds.bind(static_cast<std::int64_t>(record.bytes_in));
   rounds.bind(static_cast<std::int64_t>(record.bytes_out));
   TRY(rounds.step());
+  // A table of its own: those of the rounds were made before there was such a figure.
+  TRY_ASSIGN(auto consensus, Statement::prepare(database, "insert into consensus values (?,?,?)"));
+  consensus.bind(number);
+  bind_optional(consensus, record.consensus.l2);
+  bind_optional(consensus, record.consensus.js);
+  TRY(consensus.step());
   return {};
 }
 
@@ -104,7 +121,8 @@ Result<std::vector<RoundRecord>> Ledger::history(std::uint64_t since, std::size_
   TRY_ASSIGN(auto rows, Statement::prepare(*database_,
                                            "select round, at_unix_s, duration_s, compute_s, loss, "
                                            "eval_loss, participants, missing, shards_missed, "
-                                           "bytes_in, bytes_out from rounds where round >= ? "
+                                           "bytes_in, bytes_out, l2, js from rounds "
+                                           "left join consensus using (number) where round >= ? "
                                            "order by number limit ?"));
   rows.bind(static_cast<std::int64_t>(since)).bind(static_cast<std::int64_t>(max));
   std::vector<RoundRecord> records;

@@ -100,6 +100,35 @@ Result<double> norm_of_side(MixLane lane, std::vector<Blob> const& side, std::ui
   return norm_of(squares);
 }
 
+double squared_distance(std::vector<Blob> const& ours, std::vector<Blob> const& theirs,
+                        std::uint32_t shards) {
+  ASSERT(ours.size() == theirs.size() && ours.size() >= 2 * std::size_t{shards});
+  double sum = 0;
+  for (std::size_t i = 0; i < shards; ++i) {
+    auto const gradient = ours.size() - shards + i;
+    auto const z = floats_of(*ours[i]), d = floats_of(*ours[gradient]);
+    auto const their_z = floats_of(*theirs[i]), their_d = floats_of(*theirs[gradient]);
+    for (std::size_t k = 0; k < z.size(); ++k) {
+      double const apart =
+          (double{z[k]} - double{d[k]}) - (double{their_z[k]} - double{their_d[k]});
+      sum += apart * apart;
+    }
+  }
+  return sum;
+}
+
+double mean_squared_distance(std::span<WeightedNorm const> norms, double squared_norm_of_mean) {
+  double total = 0, squares = 0, selves = 0;
+  for (auto const& one : norms) total += one.weight;
+  for (auto const& one : norms) {
+    double const weight = one.weight / total;
+    squares += weight * one.norm * one.norm;
+    selves += weight * weight;
+  }
+  ASSERT(total > 0 && selves < 1);
+  return std::max(0.0, 2 * (squares - squared_norm_of_mean) / (1 - selves));
+}
+
 StateCorrection difference(ModelState const& wanted, ModelState const& is) {
   StateCorrection by{flatten(wanted.parameters), flatten(wanted.momentum)};
   auto const subtract = [](std::vector<float>& from, std::vector<float> const& values) {

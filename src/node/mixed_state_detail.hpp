@@ -46,6 +46,21 @@ struct WeightedSide {
 [[nodiscard]] Result<double> norm_of_side(MixLane lane, std::vector<Blob> const& side,
                                           std::uint32_t shards);
 
+// The squared L2 distance between the parameters of two sides of a joint exchange (of one length)
+// at the end of their inner steps: theta = z - D.
+[[nodiscard]] double squared_distance(std::vector<Blob> const& ours,
+                                      std::vector<Blob> const& theirs, std::uint32_t shards);
+
+// The mean squared L2 distance between two of several vectors, from their norms and that of their
+// weighted mean alone; a pair counts as the product of its weights, which must be positive:
+//   sum_ij w_i w_j |D_i - D_j|^2 = 2 (sum_i w_i |D_i|^2 - |sum_i w_i D_i|^2),  sum_i w_i = 1
+struct WeightedNorm {
+  double weight = 0;
+  double norm = 0;
+};
+[[nodiscard]] double mean_squared_distance(std::span<WeightedNorm const> norms,
+                                           double squared_norm_of_mean);
+
 struct StateCorrection {
   std::vector<float> parameters;
   std::vector<float> momentum;

@@ -51,6 +51,8 @@ Verdict Node::State::take_announcement(GossipMessage const& message) {
   if (auto const* const contribution = std::get_if<Contribution>(&**announcement)) {
     remember_contribution(contribution->round, contribution->lane, announcement->signer(),
                           message.data);
+    probe_seen(contribution->round, contribution->lane, announcement->signer(),
+               contribution->probe);
     feed(round_event::ContributionSeen{announcement->signer(), *contribution});
   } else {
     feed(round_event::ResultSeen{announcement->signer(), std::get<ShardResult>(**announcement)});

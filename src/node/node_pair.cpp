@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace grapevine {
 namespace {
@@ -128,6 +129,7 @@ void Node::State::perform(round_action::Pair const& action) {
   offer.lane = action.lane;
   offer.tokens = action.mine.tokens;
   offer.shards = action.mine.shards;
+  offer.probe = shown_probe(offer.round, offer.lane);
   auto const rate = blobs->counters().fetch_bytes_per_s;
   feed_pair(action.lane, pair_event::Ready{std::move(offer), action.inner_took, rate});
 }
@@ -208,7 +210,11 @@ Result<> Node::State::acceptable(MixOffer const& offer) const {
   return check_claimed_tokens(manifest->manifest, offer.lane, offer.tokens);
 }
 
-void Node::State::perform(pair_action::Pull const& action) { tasks.spawn(pull_side(action)); }
+void Node::State::perform(pair_action::Pull const& action) {
+  auto const& exchange = action.exchange;
+  probe_seen(exchange.round, exchange.lane, exchange.partner, action.theirs.probe);
+  tasks.spawn(pull_side(action));
+}
 
 Awaitable<> Node::State::pull_side(pair_action::Pull action) {
   auto const stop = std::make_shared<Gate>();
@@ -236,6 +242,7 @@ void Node::State::perform(pair_action::StopPull const& action) {
 }
 
 Awaitable<Result<PulledSide>> Node::State::fetch_side(pair_action::Pull action) {
+  auto const mine = joint_side(action.exchange.lane);
   std::vector<PeerId> const holders{action.exchange.partner};
   auto const& refs = action.theirs.shards;
   std::map<BlobRef, Blob> here;
@@ -247,8 +254,9 @@ Awaitable<Result<PulledSide>> Node::State::fetch_side(pair_action::Pull action) 
   CO_TRY(co_await fetch_all(refs, holders, action.deadline, arrived));
   auto const expected = shapes(action.exchange.lane);
   GradientClaim const ours{std::max<std::uint64_t>(contribution_tokens(), 1), own_norm};
-  auto decode = [this, ours, &action, &expected, &refs,
+  auto decode = [this, ours, &action, &mine, &expected, &refs,
                  &here](std::stop_token) -> Result<PulledSide> {
+    auto const shards = manifest->manifest.shards;
     PulledSide pulled;
     pulled.tokens = action.theirs.tokens;
     for (std::size_t i = 0; i < refs.size(); ++i) {
@@ -256,11 +264,11 @@ Awaitable<Result<PulledSide>> Node::State::fetch_side(pair_action::Pull action) 
       TRY_ASSIGN(auto values, decode_shard(codec, here.at(refs[i]), elements));
       pulled.blobs.push_back(std::move(values));
     }
-    TRY_ASSIGN(pulled.norm,
-               norm_of_side(action.exchange.lane, pulled.blobs, manifest->manifest.shards));
+    TRY_ASSIGN(pulled.norm, norm_of_side(action.exchange.lane, pulled.blobs, shards));
     if (action.exchange.lane != MixLane::parameters) {
       TRY(check_beside({pulled.tokens, pulled.norm}, ours));
     }
+    if (!mine.empty()) pulled.squared_distance = squared_distance(mine, pulled.blobs, shards);
     return pulled;
   };
   co_return co_await run_on<Result<PulledSide>>(doors.heavy, decode);
@@ -282,6 +290,7 @@ void Node::State::perform(pair_action::Closed const& action) {
     auto const& pulled = pairing.sides.at({action.round, action.lane, *action.partner});
     closed.partner_tokens = pulled.tokens;
     closed.partner_norm = static_cast<float>(pulled.norm);
+    if (pulled.squared_distance) probing.l2 = std::sqrt(*pulled.squared_distance);
   }
   feed(std::move(closed));
 }

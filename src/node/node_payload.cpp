@@ -101,6 +101,7 @@ Awaitable<> Node::State::bring_parameters(round_action::Prepare action) {
   }
   auto contribution = empty_contribution(action);
   contribution.shards = serve(MixLane::parameters, *encoded);
+  contribution.probe = shown_probe(action.round, MixLane::parameters);
   feed(round_event::Prepared{std::move(contribution)});
 }
 
@@ -135,19 +136,24 @@ Result<Node::State::Brought> Node::State::encode_gradient(std::span<float const>
 Awaitable<> Node::State::bring_gradient(round_action::Prepare action) {
   mix_began = doors.clock.now();
   counters_at_mix2 = host->counters();
-  auto read = [this](std::stop_token) {
-    std::vector<float> theta(layout.elements());
-    trainer->read(theta);
-    return theta;
+  struct Trained {
+    std::vector<float> theta;
+    std::optional<Result<ProbeAnswer>> answer;
   };
-  auto const theta = co_await run_on<std::vector<float>>(doors.train, read);
-  auto encode = [this, &theta](std::stop_token) { return encode_gradient(theta); };
+  auto read = [this](std::stop_token) {
+    Trained trained{std::vector<float>(layout.elements()), ask_probe()};
+    trainer->read(trained.theta);
+    return trained;
+  };
+  auto trained = co_await run_on<Trained>(doors.train, read);
+  auto encode = [this, &trained](std::stop_token) { return encode_gradient(trained.theta); };
   auto brought = co_await run_on<Result<Brought>>(doors.heavy, encode);
   if (!brought) {
     problem(brought.error());
     feed(round_event::InnerFailed{});
     co_return;
   }
+  co_await show_probe(action.round, std::move(trained.answer));
   auto contribution = empty_contribution(action);
   contribution.tokens = contribution_tokens();
   contribution.steps = round_steps;
@@ -158,6 +164,7 @@ Awaitable<> Node::State::bring_gradient(round_action::Prepare action) {
   own_norm = brought->norm;
   auto const lane = manifest->manifest.mixing.joint ? MixLane::joint : MixLane::gradients;
   contribution.shards = serve(lane, brought->shards);
+  contribution.probe = shown_probe(action.round, lane);
   feed(round_event::Prepared{std::move(contribution)});
 }
 

@@ -29,6 +29,7 @@ Awaitable<> Node::State::record(round_action::Apply action, Hash before, Hash af
   last_round.compute_s = to_seconds(compute);
   last_round.blocked_s = std::max(0.0, last_round.duration_s - last_round.compute_s);
   for (auto const& mixed : action.mixed) show_mix(mixed);
+  last_consensus = co_await consensus_of(action);
   std::vector<Bytes> entries;
   Hash before_it = ledger_head.hash;
   for (auto const& mixed : action.mixed) {
@@ -36,6 +37,8 @@ Awaitable<> Node::State::record(round_action::Apply action, Hash before, Hash af
     entry.before = before;
     entry.after = after;
     entry.previous = before_it;
+    if (mixed.lane == probe_lane() && last_consensus.js)
+      entry.js = static_cast<float>(*last_consensus.js);
     entries.push_back(sign_ledger_entry(entry, *identity));
     before_it = sha256(entries.back());
   }
@@ -106,6 +109,7 @@ RoundRecord Node::State::figures_of(round_action::Apply const& action) const {
   figures.compute_s = last_round.compute_s;
   figures.loss = round_loss;
   figures.eval_loss = eval_loss;
+  figures.consensus = last_consensus;
   figures.participants = static_cast<std::uint32_t>(last.inputs.size());
   figures.missing = static_cast<std::uint32_t>(last.missing.size());
   figures.shards_missed = shards_missed(last);

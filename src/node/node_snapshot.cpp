@@ -20,6 +20,7 @@ Snapshot Node::State::snapshot() const {
   shown.ledger_head = ledger_head.hash;
   if (on_disk)
     shown.checkpoint = doors.storage.describe("checkpoints/" + std::to_string(on_disk->round));
+  shown.consensus = last_consensus;
   shown.training.loss = loss;
   shown.training.eval_loss = eval_loss;
   shown.training.tokens_total = tokens_total;

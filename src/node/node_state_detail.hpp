@@ -3,8 +3,9 @@
 // announcements), node_round.cpp (performing the machine's actions), node_pair.cpp (pair
 // exchanges), node_payload.cpp (what this peer brings to a mixing), node_apart.cpp (the outer step
 // of a peer with a state of its own), node_sync.cpp (pulling a state), node_pause.cpp (planned
-// absences), node_record.cpp (what a round was, for ledger and figures), node_checkpoint.cpp,
-// node_snapshot.cpp. Loop thread only, but for what is handed to a worker.
+// absences), node_consensus.cpp (how far apart the models are), node_record.cpp (what a round was,
+// for ledger and figures), node_checkpoint.cpp, node_snapshot.cpp. Loop thread only, but for what
+// is handed to a worker.
 #pragma once
 
 #include "grapevine/net/blob_exchange.hpp"
@@ -40,7 +41,8 @@ using ContributionKey = std::tuple<std::uint64_t, MixLane, PeerId>;  // round, l
 struct PulledSide {
   std::vector<Blob> blobs;  // as sent_values of a lane
   std::uint64_t tokens = 0;
-  double norm = 0;  // of its outer gradient
+  double norm = 0;                         // of its outer gradient
+  std::optional<double> squared_distance;  // between its parameters and ours, where both are here
 };
 
 // Several blobs that are pulled from the same holders.
@@ -203,6 +205,21 @@ struct Node::State {
   [[nodiscard]] bool paused() const { return !pauses.empty(); }
   [[nodiscard]] Snapshot::Pause longest_pause() const;
 
+  // node_consensus.cpp
+  [[nodiscard]] MixLane probe_lane() const;
+  std::optional<Result<ProbeAnswer>> ask_probe();
+  Awaitable<> show_probe(std::uint64_t of_round, std::optional<Result<ProbeAnswer>> answer);
+  [[nodiscard]] bool answered(std::uint64_t of_round) const;
+  [[nodiscard]] std::optional<BlobRef> shown_probe(std::uint64_t of_round, MixLane lane) const;
+  void probe_seen(std::uint64_t of_round, MixLane lane, PeerId const& peer,
+                  std::optional<BlobRef> const& ref);
+  Awaitable<> compare_probe(std::uint64_t of_round, PeerId peer, BlobRef ref);
+  [[nodiscard]] std::optional<double> js_of(std::uint64_t of_round);
+  [[nodiscard]] bool exact(MixLane lane) const;
+  [[nodiscard]] std::vector<Blob> joint_side(MixLane lane) const;
+  Awaitable<std::optional<double>> spread_of(round_action::Mixed mixed);
+  Awaitable<Snapshot::Consensus> consensus_of(round_action::Apply action);
+
   // node_checkpoint.cpp
   Awaitable<Result<>> checkpoint_now();
   Awaitable<Result<std::optional<Checkpoint>>> newest_checkpoint();
@@ -287,6 +304,17 @@ struct Node::State {
     std::map<PairKey, bool> settled;  // committed or not; the next outer step takes it in
   } pairing;
 
+  struct Probing {
+    struct Mine {               // our newest answer …
+      std::uint64_t round = 0;  // … and the round in whose mixing it is compared
+      BlobRef ref;
+      std::shared_ptr<ProbeAnswer const> answer;
+    } mine;
+    std::map<std::pair<std::uint64_t, PeerId>, BlobRef> seen;      // of others, by round
+    std::map<std::pair<std::uint64_t, PeerId>, double> distances;  // of those to ours
+    std::optional<double> l2;                                      // to the partner of this round
+  } probing;
+
   // Figures
   std::uint64_t inner_generation = 0;
   std::uint32_t inner_done = 0;
@@ -305,6 +333,7 @@ struct Node::State {
   Snapshot::Round::Mix last_mix1;
   Snapshot::Round::Mix last_mix2;
   Snapshot::Round::Last last_round;
+  Snapshot::Consensus last_consensus;
   Host::Counters counters_at_round;
   Host::Counters counters_at_mix2;
   Instant mix_began{};

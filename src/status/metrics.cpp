@@ -118,6 +118,15 @@ void write_training(MetricsWriter& out, Snapshot::Training const& training) {
   out.gauge("learning_rate", "Of the inner optimizer, now.", training.lr);
 }
 
+void write_consensus(MetricsWriter& out, Snapshot::Consensus const& consensus) {
+  if (consensus.l2)
+    out.gauge("consensus_l2", "Root mean squared distance to the parameters of the others.",
+              *consensus.l2);
+  if (consensus.js)
+    out.gauge("consensus_js", "Mean Jensen-Shannon distance to the models of the others, 0 to 1.",
+              *consensus.js);
+}
+
 void write_network(MetricsWriter& out, Snapshot const& snapshot) {
   auto const& network = snapshot.network;
   std::size_t connected = 0;
@@ -169,6 +178,7 @@ std::string metrics_text(Snapshot const& snapshot, Resources const& resources, b
   write_identity(out, snapshot, ready);
   write_round(out, snapshot.round);
   write_training(out, snapshot.training);
+  write_consensus(out, snapshot.consensus);
   write_network(out, snapshot);
   write_process(out, snapshot, resources);
   return out.take();

@@ -111,6 +111,10 @@ Json training_json(Snapshot::Training const& training) {
           {"lr", training.lr}};
 }
 
+Json consensus_json(Snapshot::Consensus const& consensus) {
+  return {{"l2", or_null(consensus.l2)}, {"js", or_null(consensus.js)}, {"js_trigger", nullptr}};
+}
+
 Json peers_json(std::vector<Snapshot::Peer> const& peers) {
   auto list = Json::array();
   for (auto const& peer : peers)
@@ -183,7 +187,7 @@ std::string status_json(Snapshot const& snapshot, Resources const& resources) {
       {"pause", pause_json(snapshot)},
       {"round", round_json(snapshot.round)},
       {"training", training_json(snapshot.training)},
-      {"consensus", {{"l2", nullptr}, {"js", nullptr}, {"js_trigger", nullptr}}},
+      {"consensus", consensus_json(snapshot.consensus)},
       {"peers", peers_json(snapshot.peers)},
       {"network", network_json(snapshot.network)},
       {"adapter", nullptr},
@@ -205,6 +209,8 @@ std::string history_json(std::span<RoundRecord const> rounds, std::uint64_t sinc
                     {"compute_s", round.compute_s},
                     {"loss", or_null(round.loss)},
                     {"eval_loss", or_null(round.eval_loss)},
+                    {"l2", or_null(round.consensus.l2)},
+                    {"js", or_null(round.consensus.js)},
                     {"participants", round.participants},
                     {"missing", round.missing},
                     {"shards_missed", round.shards_missed},

@@ -81,6 +81,13 @@ struct Snapshot {
     double lr = 0;
   } training;
 
+  // How far apart this peer and those it mixed with were at the end of the inner steps of the last
+  // round; absent where that is not known.
+  struct Consensus {
+    std::optional<double> l2;  // root of the mean squared distance of their parameters
+    std::optional<double> js;  // mean Jensen-Shannon distance on the probe batch, 0..1
+  } consensus;
+
   struct Peer {
     PeerId id;
     std::string name;
@@ -141,6 +148,7 @@ struct RoundRecord {
   double compute_s = 0;
   std::optional<float> loss;  // nothing where this peer only watched
   std::optional<float> eval_loss;
+  Snapshot::Consensus consensus;
   std::uint32_t participants = 0;
   std::uint32_t missing = 0;
   std::uint32_t shards_missed = 0;

@@ -24,6 +24,8 @@ Result<> append(Ledger& ledger, std::uint64_t round) {
   figures.round = round;
   if (round > 0) figures.loss = static_cast<float>(round);
   if (round % 2 == 0) figures.eval_loss = 0.5F;
+  if (round % 2 == 0) figures.consensus.js = 0.125;
+  if (round % 2 == 1) figures.consensus.l2 = 1.5;
   figures.participants = 3;
   figures.bytes_out = 1ULL << 40;
   return ledger.append(round, {sign_ledger_entry(entry, key_a)}, figures);
@@ -84,7 +86,27 @@ TEST_CASE("the figures of the rounds read back, from a round on") {
   CHECK(figures[0].bytes_out == 1ULL << 40);
   CHECK(figures[1].round == 3);
   CHECK_FALSE(figures[1].eval_loss.has_value());
+  CHECK(figures[0].consensus.js == 0.125);
+  CHECK_FALSE(figures[0].consensus.l2.has_value());
+  CHECK(figures[1].consensus.l2 == 1.5);
+  CHECK_FALSE(figures[1].consensus.js.has_value());
   CHECK_FALSE(ledger->history(0, 1).value().front().loss.has_value());  // it only watched
+}
+
+TEST_CASE("a ledger from before distances were measured goes on") {
+  OneDisk disk;
+  REQUIRE(append(*open(disk.storage()), 1).has_value());
+  {
+    auto const database = disk.storage().open_database("ledger.db").value();
+    REQUIRE(execute(*database, "drop table consensus").has_value());
+  }
+  auto const ledger = open(disk.storage());
+  CHECK(ledger->set_aside().empty());
+  REQUIRE(append(*ledger, 2).has_value());
+  auto const figures = ledger->history(0, 10).value();
+  REQUIRE(figures.size() == 2);
+  CHECK_FALSE(figures[0].consensus.l2.has_value());
+  CHECK(figures[1].consensus.js == 0.125);
 }
 
 TEST_CASE("an entry is in the chain whole or not at all, and stays once it was said to be") {

@@ -72,6 +72,47 @@ TEST_CASE("an exchange steps from the mean state by the mean gradient, with the 
   }
 }
 
+TEST_CASE("two sides of a joint exchange are as far apart as what they trained") {
+  Peer const low(1);
+  Peer const high(2);
+  double wanted = 0;
+  auto const z = flatten(low.state->parameters), their_z = flatten(high.state->parameters);
+  for (std::size_t i = 0; i < z.size(); ++i)
+    wanted += std::pow(
+        double{z[i]} - double{low.gradient[i]} - double{their_z[i]} + double{high.gradient[i]}, 2);
+  for (bool const momentum : {false, true}) {
+    auto const a = low.side(MixLane::joint, momentum), b = high.side(MixLane::joint, momentum);
+    CHECK(squared_distance(a, b, shards) == doctest::Approx(wanted));
+    CHECK(squared_distance(a, a, shards) == 0);
+  }
+}
+
+TEST_CASE("the distances of several vectors follow from their norms and that of their mean") {
+  std::vector<std::vector<float>> const vectors{drawn(1), drawn(2), drawn(3), drawn(4)};
+  std::vector<double> const weights{100, 100, 250, 50};
+  std::vector<WeightedNorm> norms;
+  double pairs = 0, of_pairs = 0, squares = 0;
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    double norm = 0;
+    for (float const x : vectors[i]) norm += double{x} * double{x};
+    norms.push_back({weights[i], std::sqrt(norm)});
+    for (std::size_t j = 0; j < vectors.size(); ++j) {
+      double distance = 0;
+      for (std::size_t k = 0; k < elements; ++k)
+        distance += std::pow(double{vectors[i][k]} - double{vectors[j][k]}, 2);
+      of_pairs += weights[i] * weights[j] * distance;
+      if (i != j) pairs += weights[i] * weights[j];
+    }
+  }
+  for (std::size_t k = 0; k < elements; ++k) {
+    double mean_of_k = 0;
+    for (std::size_t i = 0; i < vectors.size(); ++i)
+      mean_of_k += weights[i] / 500 * double{vectors[i][k]};
+    squares += mean_of_k * mean_of_k;
+  }
+  CHECK(mean_squared_distance(norms, squares) == doctest::Approx(of_pairs / pairs));
+}
+
 TEST_CASE("Mix1 alone moves to the mean of the parameters, and steps by the own gradient") {
   Peer const low(1);
   Peer const high(2);

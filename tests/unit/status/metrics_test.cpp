@@ -24,7 +24,7 @@ std::size_t series_of(std::string const& text, std::string const& name) {
 }  // namespace
 
 TEST_CASE("every line is a comment or a sample of the metric declared before it") {
-  std::regex const sample(R"re((grapevine_[a-z_]+)(\{([a-z]+="([^"\\]|\\.)*",?)+\})? (\S+))re");
+  std::regex const sample(R"re((grapevine_[a-z0-9_]+)(\{([a-z]+="([^"\\]|\\.)*",?)+\})? (\S+))re");
   auto const text = metrics_text(sample_snapshot(), {}, true);
   REQUIRE(text.ends_with('\n'));
   std::set<std::string> seen;
@@ -43,6 +43,8 @@ TEST_CASE("every line is a comment or a sample of the metric declared before it"
     CHECK(match[1] == declared);
   }
   CHECK(text.find("grapevine_loss 2.5\n") != std::string::npos);
+  CHECK(text.find("grapevine_consensus_js 0.25\n") != std::string::npos);
+  CHECK(text.find("grapevine_consensus_l2") == std::string::npos);  // not measured
   CHECK(text.find("grapevine_state{state=\"mixing\"} 1\n") != std::string::npos);
   CHECK(text.find("grapevine_state{state=\"training\"} 0\n") != std::string::npos);
   CHECK(text.find("grapevine_errors_total{code=\"GV-NET-001\"} 2\n") != std::string::npos);

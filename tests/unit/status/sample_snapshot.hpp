@@ -48,6 +48,7 @@ inline Snapshot sample_snapshot() {
   snapshot.round.mix2.state = "collecting";
   snapshot.round.mix2.participants = {sample_peer(1), sample_peer(2)};
   snapshot.round.mix2.missing = {{sample_peer(3), "no contribution before the deadline"}};
+  snapshot.consensus.js = 0.25;
   snapshot.training.loss = 2.5F;
   snapshot.training.eval_loss = 2.75F;
   auto& attic = snapshot.peers.emplace_back(known_peer(2));

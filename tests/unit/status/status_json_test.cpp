@@ -90,6 +90,8 @@ TEST_CASE("/status has every field of the contract") {
   CHECK(json["round"]["mix2"]["participants"].size() == 2);
   CHECK(json["round"]["mix2"]["missing"][0]["reason"] == "no contribution before the deadline");
   CHECK(json["round"]["mix1"]["state"] == "off");
+  CHECK(json["consensus"]["js"] == 0.25);
+  CHECK(json["consensus"]["l2"].is_null());
   CHECK(json["resources"]["queues"]["heavy"]["max"] == 64);
   CHECK(json["resources"]["rss_bytes"] == 7);
   CHECK(json["errors"][0]["code"] == "GV-NET-001");
@@ -117,6 +119,7 @@ TEST_CASE("history says where the next request goes on") {
   CHECK(json["rounds"].size() == 2);
   CHECK(json["rounds"][1]["loss"] == 1.5);
   CHECK(json["rounds"][1]["eval_loss"].is_null());
+  CHECK(json["rounds"][1]["js"].is_null());
   CHECK(json["next"] == 6);
   CHECK(Json::parse(history_json({}, 9))["next"] == 9);
   auto watched = rounds;
