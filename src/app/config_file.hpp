@@ -1,4 +1,4 @@
-// The file of `--config`, looked at again after it did not parse: to tell which line is wrong.
+// The file of `--config`, looked at again after it was parsed: to tell which line is wrong.
 #pragma once
 
 #include "grapevine/base/error.hpp"
@@ -17,5 +17,9 @@ namespace grapevine {
 // Errc::config_invalid names the file, the line and the key. Nothing where the arguments are wrong.
 [[nodiscard]] std::optional<Error> config_fault(CLI::App const& app, std::string_view complaint,
                                                 std::span<char* const> arguments);
+
+// A value in the configuration file that is opened and not closed: the parser takes it as it
+// stands.
+[[nodiscard]] std::optional<Error> unclosed_in_config(CLI::App const& app);
 
 }  // namespace grapevine

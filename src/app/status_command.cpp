@@ -7,6 +7,7 @@
 #include "grapevine/base/log.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -69,12 +70,13 @@ void print_status(Json const& json) {
 }
 
 // `home` when the address was found there, or empty.
-Result<> show(Endpoint at, std::string const& home, bool json) {
+Result<> show(Endpoint at, std::string const& home, bool json, bool again) {
   auto const status = fetch_status(at);
   if (!home.empty()) {
     TRY(check_is_of(home, status));
   }
   TRY(status);
+  if (again && ::isatty(STDOUT_FILENO) != 0) fmt::print("\x1b[H\x1b[2J");
   try {
     if (json)
       fmt::print("{}\n", status->dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -105,8 +107,7 @@ int status_command(int argc, char** argv) {
   auto const at = endpoint_of(url, home);
   if (!at) return end_with(at.error(), json);
   for (;;) {
-    if (watch) fmt::print("\x1b[H\x1b[2J");
-    auto const shown = show(*at, url.empty() ? home : "", json);
+    auto const shown = show(*at, url.empty() ? home : "", json, watch);
     if (!shown) return end_with(shown.error(), json);
     if (!watch) return 0;
     std::fflush(stdout);

@@ -82,8 +82,13 @@ Result<RunManifest> manifest_of(Texts const& texts) {
     TRY_ASSIGN(manifest.model, model_preset(texts.preset));
     manifest.name = texts.preset + " run";
   } else {
-    TRY_ASSIGN(auto const json, read_text_file(texts.manifest, limits::manifest_json_max));
-    TRY_ASSIGN(manifest, manifest_from_json(json));
+    auto const json = read_text_file(texts.manifest, limits::manifest_json_max);
+    if (!json)
+      return fail(Errc::usage, "--manifest " + texts.manifest + ": " + json.error().message());
+    auto described = manifest_from_json(*json);
+    if (!described)
+      return fail(described.error().errc(), texts.manifest + ": " + described.error().detail());
+    manifest = std::move(*described);
   }
   if (texts.rounds > 0) manifest.rounds = texts.rounds;
   if (manifest.seed == 0) manifest.seed = OsRandom().next() >> 12;  // exact in JSON readers
@@ -96,12 +101,17 @@ bool is_device(std::string_view text) {
   return std::ranges::all_of(text.substr(5), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-bool knows_a_run(UpOptions const& options) {
-  return std::filesystem::exists(options.home + "/manifest.json");
+Result<bool> knows_a_run(UpOptions const& options) {
+  auto const path = options.home + "/manifest.json";
+  std::error_code error;
+  bool const there = std::filesystem::exists(path, error);
+  if (error) return fail(Errc::not_writable, path + ": " + error.message());
+  return there;
 }
 
 Result<> check_choice(Texts const& texts, UpOptions const& options) {
-  if (!texts.start_new && texts.bootstrap.empty() && !knows_a_run(options))
+  TRY_ASSIGN(bool const knows_one, knows_a_run(options));
+  if (!texts.start_new && texts.bootstrap.empty() && !knows_one)
     return fail(Errc::usage, "say --new to begin a run, or --bootstrap ADDRESS to join one: " +
                                  options.home + " knows no run yet");
   if (texts.rounds > 0 && !texts.start_new)
@@ -129,7 +139,7 @@ Result<> complete(Texts const& texts, UpOptions& options) {
     if (!run) return fail(Errc::usage, "--run " + texts.run + ": not the id of a run");
     options.node.run = *run;
   }
-  if (texts.start_new && knows_a_run(options))
+  if (texts.start_new && knows_a_run(options).value_or(false))
     log_warn(
         "{} takes part in a run already and goes on with it: a new run needs a home of its own",
         options.home);

@@ -47,7 +47,10 @@ class BadStart(ProgramTest):
         for text, line, *words in (("# mine\n\ndaat = 'x'\n", 3, "daat", "did you mean data?"),
                                    ("retry = true\nannounce = ['/ip4/1.2.3.4/tcp/1',\n'/ip4/1.2.3.4/tcp/2']\n[peer]\n", 4, "[peer]"),
                                    ("new = true\nrounds = 'many'\n", 2, "rounds", "many"),
-                                   ("threads = -1\n", 1, "threads", "-1")):
+                                   ("threads = -1\n", 1, "threads", "-1"),
+                                   ("new = true\ndata = [\n", 2, "data", "not closed"),
+                                   ("new = true\nannounce = ['/ip4/1.2.3.4/tcp/1',\n", 2, "announce", "not closed"),
+                                   ("new = true\ndata = \"texts\n", 2, "data", "not closed")):
             config.write_text(text)
             result = self.up("--config", config)
             self.check(result, 2, "GV-CLI-004", f"{config}:{line}: {words[0]}: ", *words)
@@ -56,7 +59,8 @@ class BadStart(ProgramTest):
         self.check(self.up("--new", "--config", self.folder / "none.toml"), 2, "GV-CLI-001", "none.toml")
         manifest = self.folder / "run.json"
         manifest.write_text('{"iner_steps": 3}')
-        self.check(self.up("--new", "--manifest", manifest), 2, "GV-CLI-004", "iner_steps")
+        self.check(self.up("--new", "--manifest", manifest), 2, "GV-CLI-004", f"{manifest}: iner_steps")
+        self.check(self.up("--new", "--manifest", self.folder / "none.json"), 2, "GV-CLI-001", "none.json")
 
     def test_bootstrap_refused(self):
         with socket.socket() as closed:

@@ -258,7 +258,7 @@ TEST_CASE("a peer three times slower takes fewer steps and still counts") {
 TEST_CASE("two halves that trained apart come to one state when they meet again") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     CAPTURE(seed);
-    RoundWorld world(6, seed, 200);
+    RoundWorld world(6, seed, 80);
     bool apart = false;
     world.connected = [&](std::size_t a, std::size_t b) { return !apart || (a < 4) == (b < 4); };
     world.start_all();
