@@ -6,28 +6,22 @@
 #include "grapevine/runtime/gate.hpp"
 #include "grapevine/runtime/runtime.hpp"
 
+#include "unit/scratch_folder.hpp"
+
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <deque>
-#include <filesystem>
 
 namespace grapevine {
 
 struct LoopbackWorld {
-  std::string parent = [] {
-    std::string name = (std::filesystem::temp_directory_path() / "grapevine-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    return name;
-  }();
+  test::ScratchFolder scratch;
+  std::string const& parent = scratch.path;
   std::unique_ptr<Storage> storage = FileStorage::open(parent + "/home").value();
   Runtime runtime{*storage};
   std::deque<std::unique_ptr<Host>> hosts;
 
-  ~LoopbackWorld() {
-    hosts.clear();
-    std::filesystem::remove_all(parent);
-  }
+  ~LoopbackWorld() { hosts.clear(); }
 
   static Multiaddr loopback() { return Multiaddr::parse("/ip4/127.0.0.1/tcp/0").value(); }
 

@@ -1,11 +1,12 @@
 #include "grapevine/runtime/file_storage.hpp"
 
+#include "unit/scratch_folder.hpp"
+
 #include <doctest/doctest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 using namespace grapevine;
@@ -13,15 +14,10 @@ using namespace grapevine;
 namespace {
 
 struct HomeFixture {
-  std::string parent = [] {
-    std::string name = (std::filesystem::temp_directory_path() / "grapevine-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    return name;
-  }();
+  test::ScratchFolder scratch;
+  std::string const& parent = scratch.path;
   std::string home = parent + "/a/home";
   std::unique_ptr<FileStorage> storage = FileStorage::open(home).value();
-
-  ~HomeFixture() { std::filesystem::remove_all(parent); }
 
   [[nodiscard]] unsigned mode(std::string const& path) const {
     struct stat about{};

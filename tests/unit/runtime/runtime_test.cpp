@@ -3,26 +3,21 @@
 #include "grapevine/runtime/file_storage.hpp"
 #include "grapevine/runtime/gate.hpp"
 
+#include "unit/scratch_folder.hpp"
+
 #include <doctest/doctest.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 
 using namespace grapevine;
 
 namespace {
 
 struct RuntimeFixture {
-  std::string parent = [] {
-    std::string name = (std::filesystem::temp_directory_path() / "grapevine-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    return name;
-  }();
+  test::ScratchFolder scratch;
+  std::string const& parent = scratch.path;
   std::unique_ptr<Storage> storage = FileStorage::open(parent + "/home").value();
   Runtime runtime{*storage};
-
-  ~RuntimeFixture() { std::filesystem::remove_all(parent); }
 };
 
 Awaitable<> use_every_door(Doors doors, int& used) {

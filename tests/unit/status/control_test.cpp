@@ -3,28 +3,23 @@
 #include "grapevine/base/limits.hpp"
 #include "grapevine/runtime/file_storage.hpp"
 
+#include "unit/scratch_folder.hpp"
+
 #include <doctest/doctest.h>
 
 #include <sys/stat.h>
-
-#include <cstdlib>
-#include <filesystem>
 
 using namespace grapevine;
 
 namespace {
 
 struct HomeFixture {
-  std::string parent = [] {
-    std::string name = (std::filesystem::temp_directory_path() / "grapevine-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    return name;
-  }();
+  test::ScratchFolder scratch;
+  std::string const& parent = scratch.path;
   std::string file = parent + "/home/control.token";
   std::unique_ptr<Storage> storage = FileStorage::open(parent + "/home").value();
   SeededRandom random{1};
 
-  ~HomeFixture() { std::filesystem::remove_all(parent); }
   [[nodiscard]] std::string token() {
     return load_or_create_control_token(*storage, random).value();
   }

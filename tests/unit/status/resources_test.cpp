@@ -1,10 +1,11 @@
 #include "grapevine/status/resources.hpp"
 
+#include "unit/scratch_folder.hpp"
+
 #include <doctest/doctest.h>
 
 #include <pthread.h>
 
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -43,8 +44,8 @@ TEST_CASE("processor time is told apart by the thread that spent it") {
 }
 
 TEST_CASE("memory, descriptors and the size of the home are measured") {
-  std::string home = (std::filesystem::temp_directory_path() / "grapevine-XXXXXX").string();
-  REQUIRE(::mkdtemp(home.data()) != nullptr);
+  test::ScratchFolder const scratch;
+  auto const& home = scratch.path;
   std::filesystem::create_directories(home + "/checkpoints/3");
   auto const before = read_resources(home);
   std::ofstream file(home + "/checkpoints/3/model");

@@ -5,10 +5,9 @@
 #include "grapevine/runtime/runtime.hpp"
 #include "unit/status/sample_snapshot.hpp"
 
-#include <doctest/doctest.h>
+#include "unit/scratch_folder.hpp"
 
-#include <cstdlib>
-#include <filesystem>
+#include <doctest/doctest.h>
 
 using namespace grapevine;
 
@@ -34,11 +33,8 @@ class CountingControl final : public Control {
 };
 
 struct ServerFixture {
-  std::string parent = [] {
-    std::string name = (std::filesystem::temp_directory_path() / "grapevine-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    return name;
-  }();
+  test::ScratchFolder scratch;
+  std::string const& parent = scratch.path;
   std::unique_ptr<Storage> storage = FileStorage::open(parent + "/home").value();
   Runtime runtime{*storage};
   FixedSource source;
@@ -49,8 +45,6 @@ struct ServerFixture {
                        .measure = [] { return resident(4711); },
                        .control = &control,
                        .control_token = "secret"}};
-
-  ~ServerFixture() { std::filesystem::remove_all(parent); }
 };
 
 // Everything the server says to `sent` until it closes or, with `until`, until that has come.
