@@ -61,7 +61,9 @@ void print_status(Json const& json) {
              number_or(training, "loss", 3), number_or(training, "eval_loss", 3),
              number_or(training, "tokens_per_s", 0), text_or(training, "device"));
   for (auto const& missing : round.at("mix2").at("missing"))
-    fmt::print("missing from the last mix: {} ({})\n", text_or(missing, "peer"),
+    fmt::print("missing from the last mix: {} ({})\n",
+               missing.at("peer") == json["peer"].at("id") ? "this peer's own part"
+                                                           : text_or(missing, "peer"),
                text_or(missing, "reason"));
   print_peers(json.at("peers"));
   for (auto const& error : json.at("errors"))

@@ -34,12 +34,16 @@ int usefulness(Multiaddr const& address) {
   return endpoint->ip.is_private() ? 1 : 2;
 }
 
-std::string missing_words(Snapshot::Round::Mix const& mix) {
-  std::string words;
-  for (auto const& [peer, reason] : mix.missing)
-    words += fmt::format("{} {} ({})", words.empty() ? "; without" : ",", peer.brief(),
-                         printable(reason));
-  return words;
+std::string missing_words(Snapshot::Round::Mix const& mix, PeerId const& self) {
+  std::string others, own;
+  for (auto const& [peer, reason] : mix.missing) {
+    if (peer == self)
+      own = fmt::format("; this peer's own part is not in it ({})", printable(reason));
+    else
+      others += fmt::format("{} {} ({})", others.empty() ? "; without" : ",", peer.brief(),
+                            printable(reason));
+  }
+  return others + own;
 }
 
 }  // namespace
@@ -64,10 +68,26 @@ Awaitable<> UpReport::catch_up() {
   if (!page_.empty() && (snapshot.run || !snapshot.errors.empty()))
     say("Status page: http://{}/", std::exchange(page_, {}));
   if (!join_said_ && snapshot.run && !snapshot.addresses.empty()) say_how_to_join(snapshot);
-  if (snapshot.run) say_state(snapshot);
-  auto const rounds = co_await node_.history(next_round_);
-  if (!rounds) co_return;  // the ledger's trouble is in the node's own log
-  for (auto const& round : *rounds) say_round(round, snapshot);
+  if (!snapshot.run) co_return;
+  say_state(snapshot);
+  if (!entries_before_) entries_before_ = snapshot.ledger_entries;
+  while (entries_read_ < snapshot.ledger_entries) {
+    auto const rounds = co_await node_.history(next_round_);
+    if (!rounds || rounds->empty()) co_return;  // the ledger's trouble is in the node's own log
+    for (auto const& round : *rounds) take(round, snapshot);
+  }
+  // Not only after the last one read: a peer that was killed does the round again that it had
+  // recorded and not yet on disk.
+  next_round_ = snapshot.round.current;
+}
+
+void UpReport::take(RoundRecord const& round, Snapshot const& snapshot) {
+  next_round_ = round.round + 1;
+  if (round.entry <= entries_read_) return;
+  entries_read_ = round.entry;
+  if (!first_ && round.loss) first_ = round;
+  last_ = round;
+  if (round.entry > *entries_before_) say_round(round, snapshot);
 }
 
 void UpReport::say_how_to_join(Snapshot const& snapshot) {
@@ -101,21 +121,18 @@ void UpReport::say_pause(Snapshot const& snapshot) {
 }
 
 void UpReport::say_round(RoundRecord const& round, Snapshot const& snapshot) {
-  next_round_ = round.round + 1;
-  if (!first_ && round.loss) first_ = round;
-  last_ = round;
   auto const of = snapshot.run && snapshot.run->rounds > 0
                       ? fmt::format(" of {}", snapshot.run->rounds)
                       : std::string();
   auto const held_out =
       round.eval_loss ? fmt::format(", held out {:.3f}", *round.eval_loss) : std::string();
-  bool const newest = next_round_ == snapshot.round.current;
+  bool const newest = round.round + 1 == snapshot.round.current;
   auto const mixed = round.participants > 1 ? fmt::format("mixed {} peers", round.participants)
                                             : std::string("nobody to mix with");
   auto const learned = round.loss ? fmt::format("loss {:.3f}{}; {}", *round.loss, held_out, mixed)
                                   : std::string("the others' work alone, this peer came late");
   say("Round {}{}: {}, {:.1f} s{}", round.round + 1, of, learned, round.duration_s,
-      newest ? missing_words(snapshot.round.mix2) : std::string());
+      newest ? missing_words(snapshot.round.mix2, snapshot.id) : std::string());
 }
 
 void UpReport::finish(bool json) {

@@ -26,6 +26,7 @@ class UpReport {
   void say_how_to_join(Snapshot const& snapshot);
   void say_state(Snapshot const& snapshot);
   void say_pause(Snapshot const& snapshot);
+  void take(RoundRecord const& round, Snapshot const& snapshot);
   void say_round(RoundRecord const& round, Snapshot const& snapshot);
 
   Node& node_;
@@ -35,7 +36,9 @@ class UpReport {
   bool join_said_ = false;
   std::optional<PeerState> state_said_;
   std::string pause_said_;
-  std::uint64_t next_round_ = 0;
+  std::uint64_t next_round_ = 0;                 // where the ledger is read on from
+  std::uint64_t entries_read_ = 0;               // of the ledger
+  std::optional<std::uint64_t> entries_before_;  // of earlier starts: they were said then
   std::optional<RoundRecord> first_, last_;
 };
 

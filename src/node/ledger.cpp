@@ -32,19 +32,20 @@ constexpr double no_loss = 0;
 
 RoundRecord read_record(Statement const& row) {
   RoundRecord record;
-  record.round = static_cast<std::uint64_t>(row.integer(0));
-  record.at_unix_s = row.real(1);
-  record.duration_s = row.real(2);
-  record.compute_s = row.real(3);
-  if (row.real(4) != no_loss) record.loss = static_cast<float>(row.real(4));
-  if (!row.is_null(5)) record.eval_loss = static_cast<float>(row.real(5));
-  record.participants = static_cast<std::uint32_t>(row.integer(6));
-  record.missing = static_cast<std::uint32_t>(row.integer(7));
-  record.shards_missed = static_cast<std::uint32_t>(row.integer(8));
-  record.bytes_in = static_cast<std::uint64_t>(row.integer(9));
-  record.bytes_out = static_cast<std::uint64_t>(row.integer(10));
-  if (!row.is_null(11)) record.consensus.l2 = row.real(11);
-  if (!row.is_null(12)) record.consensus.js = row.real(12);
+  record.entry = static_cast<std::uint64_t>(row.integer(0));
+  record.round = static_cast<std::uint64_t>(row.integer(1));
+  record.at_unix_s = row.real(2);
+  record.duration_s = row.real(3);
+  record.compute_s = row.real(4);
+  if (row.real(5) != no_loss) record.loss = static_cast<float>(row.real(5));
+  if (!row.is_null(6)) record.eval_loss = static_cast<float>(row.real(6));
+  record.participants = static_cast<std::uint32_t>(row.integer(7));
+  record.missing = static_cast<std::uint32_t>(row.integer(8));
+  record.shards_missed = static_cast<std::uint32_t>(row.integer(9));
+  record.bytes_in = static_cast<std::uint64_t>(row.integer(10));
+  record.bytes_out = static_cast<std::uint64_t>(row.integer(11));
+  if (!row.is_null(12)) record.consensus.l2 = row.real(12);
+  if (!row.is_null(13)) record.consensus.js = row.real(13);
   return record;
 }
 
@@ -118,12 +119,13 @@ Result<> Ledger::append(std::uint64_t round, std::vector<Bytes> const& signed_en
 }
 
 Result<std::vector<RoundRecord>> Ledger::history(std::uint64_t since, std::size_t max) {
-  TRY_ASSIGN(auto rows, Statement::prepare(*database_,
-                                           "select round, at_unix_s, duration_s, compute_s, loss, "
-                                           "eval_loss, participants, missing, shards_missed, "
-                                           "bytes_in, bytes_out, l2, js from rounds "
-                                           "left join consensus using (number) where round >= ? "
-                                           "order by number limit ?"));
+  TRY_ASSIGN(auto rows,
+             Statement::prepare(*database_,
+                                "select number, round, at_unix_s, duration_s, compute_s, loss, "
+                                "eval_loss, participants, missing, shards_missed, "
+                                "bytes_in, bytes_out, l2, js from rounds "
+                                "left join consensus using (number) where round >= ? "
+                                "order by number limit ?"));
   rows.bind(static_cast<std::int64_t>(since)).bind(static_cast<std::int64_t>(max));
   std::vector<RoundRecord> records;
   while (true) {

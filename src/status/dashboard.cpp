@@ -115,7 +115,8 @@ async function refresh() {
       (s.run ? " · run " + s.run.name + " · " + s.run.model.preset : "");
     $("state").textContent = s.state; $("state").className = "";
     tiles(s); peers(s);
-    list("missing", s.round.mix2.missing.map(m => m.peer.slice(-6) + ": " + m.reason));
+    list("missing", s.round.mix2.missing.map(m =>
+      (m.peer === s.peer.id ? "this peer's own part" : m.peer.slice(-6)) + ": " + m.reason));
     list("errors", s.errors.map(e => e.code + " (" + e.count + "×) " + e.text + " — " + e.hint));
     $("join").textContent = "grapevine up --bootstrap " + (s.peer.addrs[0] || "") + " --data YOUR_TEXT";
     const h = await (await fetch("/history?since=" + next)).json();

@@ -40,6 +40,7 @@ class Life(ProgramTest):
             self.assertGreaterEqual(resumed, 3)
             peer.wait_for(rf"Round {resumed}: loss")
             self.assertEqual(peer.end(signal.SIGINT), 130)
+            self.assertEqual(min(map(int, re.findall(r"Round (\d+)", peer.output))), resumed)  # no old ones again
 
     def test_a_second_signal_ends_it_at_once(self):
         with Peer(*self.new_run(**SLOW_RUN)) as peer:

@@ -142,6 +142,7 @@ struct Snapshot {
 
 // One finished round, as kept in ledger.db: what `/history` serves.
 struct RoundRecord {
+  std::uint64_t entry = 0;  // its last in the ledger: they are numbered from 1 as they come
   std::uint64_t round = 0;
   double at_unix_s = 0;
   double duration_s = 0;

@@ -80,6 +80,7 @@ TEST_CASE("the figures of the rounds read back, from a round on") {
   auto const figures = ledger->history(2, 2).value();
   REQUIRE(figures.size() == 2);
   CHECK(figures[0].round == 2);
+  CHECK(figures[0].entry == 3);
   CHECK(figures[0].loss == 2.0F);
   CHECK(figures[0].eval_loss == 0.5F);
   CHECK(figures[0].participants == 3);
