@@ -109,6 +109,7 @@ class Call {
                       : error == EHOSTUNREACH || error == ENETUNREACH ? Errc::unreachable
                       : error == ECONNRESET                           ? Errc::reset
                                                                       : Errc::io_failed;
+    if (errc == Errc::refused) return fail(errc, to_.text());  // the code says it all
     return fail(errc, to_.text() + ": " + std::strerror(error));
   }
 

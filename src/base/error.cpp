@@ -154,12 +154,18 @@ constexpr auto table = std::to_array<Explanation>({
     {Errc::no_peer_runs, "GV-CLI-007", "no peer runs there",
      "The peer of that home was never started, or has ended.",
      "Start it with `grapevine up`, or name another with --home or --url.", environment},
+    {Errc::home_of_another_run, "GV-CLI-008", "home of another run",
+     "A home takes part in one run, and this one's is another than the one to join.",
+     "Name another home with --home to join that run; leave out --bootstrap and --run to go on "
+     "with "
+     "the run of this home.",
+     environment},
 });
 
 constexpr bool in_order() {
   for (std::size_t i = 0; i < table.size(); ++i)
     if (static_cast<std::size_t>(table[i].errc) != i) return false;
-  return table.size() == static_cast<std::size_t>(Errc::no_peer_runs) + 1;
+  return table.size() == static_cast<std::size_t>(Errc::home_of_another_run) + 1;
 }
 static_assert(in_order(), "one row an Errc, in the order of the enumeration");
 
@@ -185,6 +191,16 @@ std::string Error::message() const {
   text += ' ';
   text += row.title;
   if (!detail_.empty()) text += ": " + detail_;
+  return text;
+}
+
+std::string details_of(std::span<Error const> failures, Errc summary) {
+  std::string text;
+  for (auto const& one : failures) {
+    if (!text.empty()) text += "; ";
+    text += one.detail();
+    if (one.errc() != summary) text += " (" + std::string(explain(one.errc()).title) + ")";
+  }
   return text;
 }
 

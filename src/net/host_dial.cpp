@@ -51,17 +51,19 @@ Errc summary_of(std::vector<Error> const& failures) {
 // What all the addresses answered, in one error.
 tl::unexpected<Error> all_failed(std::vector<Error> const& failures) {
   if (failures.empty()) return fail(Errc::dial_failed, "no address to dial");
-  std::string detail;
-  for (auto const& one : failures) {
-    if (!detail.empty()) detail += "; ";
-    detail += one.detail();
-  }
-  return fail(summary_of(failures), std::move(detail));
+  auto const summary = summary_of(failures);
+  return fail(summary, details_of(failures, summary));
 }
 
-Error with_address(Error const& error, Multiaddr const& address) {
+Error with_address(Error const& error, std::string const& address) {
   auto const& detail = error.detail();
-  return Error(error.errc(), address.text() + (detail.empty() ? "" : ": " + detail));
+  return Error(error.errc(), address + (detail.empty() ? "" : ": " + detail));
+}
+
+// A name with what it was resolved to: it may have several addresses.
+std::string place_of(Multiaddr const& address, Endpoint const& endpoint) {
+  if (address.tcp_endpoint()) return address.text();
+  return address.text() + " at " + endpoint.text();
 }
 
 Awaitable<> wait_for(Gate& gate) { co_await gate.wait(); }
@@ -132,7 +134,7 @@ Awaitable<Result<PeerId>> Host::State::race_addresses(std::shared_ptr<Dial> dial
       auto lookup = doors.network.resolve(name->host, family_of(name->family));
       auto const deadline = doors.clock.now() + limits::dial_connect_deadline;
       auto const found = co_await with_deadline(doors.clock, deadline, std::move(lookup));
-      if (!found) race.failures.push_back(with_address(found.error(), address));
+      if (!found) race.failures.push_back(with_address(found.error(), address.text()));
       for (auto const& ip : found.value_or(std::vector<IpAddress>{}))
         race.lanes.push_back({address, {ip, name->port}});
     } else {
@@ -180,7 +182,7 @@ Awaitable<> Host::State::attempt(Race& race, std::size_t index) {
   if (found)
     race.winner = *found;
   else
-    race.failures.push_back(with_address(found.error(), lane.address));
+    race.failures.push_back(with_address(found.error(), place_of(lane.address, lane.endpoint)));
   race.changed.notify_all();
 }
 

@@ -16,6 +16,7 @@ constexpr std::string_view topic_suffix = "/beacon";
 constexpr Duration discover_patience = 20s;
 constexpr Duration bootstrap_patience = 45s;
 constexpr Duration bootstrap_pause = 2s;
+constexpr Duration look_patience = 5s;  // of a peer that can go on without
 constexpr std::size_t connections_wanted = 12;
 constexpr Duration connect_pause = 2s;
 constexpr std::uint64_t bootstrap_turns = 8;  // of that pause
@@ -42,15 +43,15 @@ Awaitable<Result<>> Node::State::find_run() {
   auto const saved = co_await run_on<Result<Bytes>>(doors.heavy, read_manifest);
   if (saved) {
     CO_TRY_ASSIGN(auto known, signed_manifest_from_json(as_text(*saved)));
-    log_info("resuming run {} ({})", known.manifest.name, known.run.hex().substr(0, 12));
-    CO_TRY(co_await adopt(std::move(known)));
     auto recent = [this](std::stop_token) {
       return peer_store->recent(limits::address_book_addresses_max);
     };
     auto const peers = co_await run_on<Result<std::vector<PeerStore::Known>>>(doors.heavy, recent);
     if (peers)
       for (auto const& known_peer : *peers) host->remember(known_peer.peer, known_peer.addresses);
-    co_return Result<>{};
+    CO_TRY(co_await check_bootstrap(known));
+    log_info("resuming run {} ({})", known.manifest.name, known.run.hex().substr(0, 12));
+    co_return co_await adopt(std::move(known));
   }
   // What is there and cannot be read is somebody's run all the same.
   if (saved.error().errc() == Errc::oversize)
@@ -116,21 +117,21 @@ Awaitable<Result<>> Node::State::try_to_join() {
   co_return co_await adopt(std::move(found));
 }
 
-// Every address is tried until one answers; with `retry` for ever, else for a while. The first
-// error of each address is reported when none does: refused is not the same as unreachable.
 // A peer that answered at this address and is still connected.
 bool Node::State::reached(Multiaddr const& address) const {
   auto const known = bootstrap_peers.find(address);
   return known != bootstrap_peers.end() && host->connected(known->second);
 }
 
+// Every address is tried until one answers; with `retry` for ever, else for a while. The last
+// error of each address is reported when none does: refused is not the same as unreachable.
 Awaitable<Result<>> Node::State::dial_bootstrap() {
   // A host takes only so many connections from one peer: each try must not open one more.
   for (auto const& address : options.bootstrap)
     if (reached(address)) co_return Result<>{};
   Instant const patience = doors.clock.now() + bootstrap_patience;
   for (std::uint64_t tries = 1; !stop_requested; ++tries) {
-    std::string reasons;
+    std::vector<Error> failures;
     bool refused = true;
     for (auto const& address : options.bootstrap) {
       auto const dialled = co_await host->dial(address);
@@ -138,10 +139,10 @@ Awaitable<Result<>> Node::State::dial_bootstrap() {
       if (dialled) co_return Result<>{};
       if (dialled.error().errc() == Errc::wrong_peer) co_return tl::unexpected(dialled.error());
       refused &= dialled.error().errc() == Errc::refused;
-      if (!reasons.empty()) reasons += "; ";
-      reasons += address.text() + ": " + dialled.error().message();
+      failures.push_back(dialled.error());
     }
-    Error const error(refused ? Errc::refused : Errc::bootstrap_unreachable, reasons);
+    auto const errc = refused ? Errc::refused : Errc::bootstrap_unreachable;
+    Error const error(errc, details_of(failures, errc));
     // A host that says no will not soon say yes; one that is silent may still be starting.
     if (!options.retry && (refused || doors.clock.now() >= patience))
       co_return tl::unexpected(error);
@@ -149,6 +150,60 @@ Awaitable<Result<>> Node::State::dial_bootstrap() {
     co_await doors.clock.sleep_for(bootstrap_pause);
   }
   co_return Result<>{};
+}
+
+// A home has one run. Who names an address, or a run, means the one there: to go on with another
+// would not be what was asked for. An address that does not answer keeps nobody from going on.
+Awaitable<Result<>> Node::State::check_bootstrap(SignedManifest const& known) {
+  auto const own = known.run.hex();
+  auto const another = [this, &known, &own](std::string const& theirs) {
+    return fail(Errc::home_of_another_run, doors.storage.describe(manifest_path) + " is of run \"" +
+                                               known.manifest.name + "\" (" + own + "), " + theirs);
+  };
+  if (options.run && *options.run != known.run)
+    co_return another("--run names " + options.run->hex());
+  if (options.bootstrap.empty()) co_return Result<>{};
+  BootstrapLook look;
+  std::vector<Awaitable<>> in_time;
+  in_time.push_back(look_at_bootstrap(look));
+  in_time.push_back(doors.clock.sleep_for(look_patience));
+  co_await first_of(std::move(in_time));
+  if (look.runs.contains(own)) co_return Result<>{};
+  if (!look.runs.empty()) {
+    auto const& [run, address] = *look.runs.begin();
+    co_return another("the peer at " + address.text() + " takes part in run " + run);
+  }
+  if (look.reached) {
+    log_warn("no bootstrap peer shows a run yet: going on with run {} of this home", own);
+    co_return Result<>{};
+  }
+  auto const why = look.failures.empty() ? std::string("no answer yet")
+                                         : details_of(look.failures, Errc::bootstrap_unreachable);
+  problem(Error(Errc::bootstrap_unreachable,
+                why + "; going on with the run and the peers that this home knows"));
+  co_return Result<>{};
+}
+
+Awaitable<> Node::State::look_at_bootstrap(BootstrapLook& look) {
+  for (auto const& address : options.bootstrap) {
+    auto const dialled = co_await host->dial(address);
+    if (!dialled) {
+      look.failures.push_back(dialled.error());
+      continue;
+    }
+    bootstrap_peers[address] = *dialled;
+    look.reached = true;
+    auto runs = runs_of(*dialled);
+    for (; runs.empty(); runs = runs_of(*dialled)) co_await doors.clock.sleep_for(100ms);
+    for (auto const& run : runs) look.runs.emplace(run, address);
+  }
+}
+
+std::set<std::string> Node::State::runs_of(PeerId const& peer) const {
+  std::set<std::string> runs;
+  for (auto const& [topic, peers] : pubsub->topics_seen())
+    if (auto const run = run_of_topic(topic); run && peers.contains(peer)) runs.insert(*run);
+  return runs;
 }
 
 Awaitable<Result<std::string>> Node::State::discover_run() {

@@ -85,6 +85,14 @@ struct Node::State {
   Awaitable<Result<>> try_to_join();
   [[nodiscard]] bool reached(Multiaddr const& address) const;
   Awaitable<Result<>> dial_bootstrap();
+  struct BootstrapLook {
+    std::map<std::string, Multiaddr> runs;  // which one is where
+    std::vector<Error> failures;
+    bool reached = false;  // somebody
+  };
+  Awaitable<Result<>> check_bootstrap(SignedManifest const& known);
+  Awaitable<> look_at_bootstrap(BootstrapLook& look);
+  [[nodiscard]] std::set<std::string> runs_of(PeerId const& peer) const;
   Awaitable<Result<std::string>> discover_run();
   Awaitable<Result<>> adopt(SignedManifest found);
   Awaitable<> keep_connected();

@@ -83,8 +83,20 @@ Errc to_errc(boost::system::error_code error) {
   }
 }
 
-tl::unexpected<Error> failure(boost::system::error_code error, std::string const& thing) {
-  return fail(to_errc(error), thing + ": " + error.message());
+// Whether the code stands for this one error of the system, whose words would only repeat it.
+bool says_all(Errc errc) {
+  return errc == Errc::refused || errc == Errc::timed_out || errc == Errc::closed ||
+         errc == Errc::address_in_use;
+}
+
+// The words of the system, where the code leaves them open.
+std::string words_of(boost::system::error_code error) {
+  return says_all(to_errc(error)) ? std::string() : error.message();
+}
+
+tl::unexpected<Error> failure(boost::system::error_code error, std::string thing) {
+  auto const words = words_of(error);
+  return fail(to_errc(error), words.empty() ? std::move(thing) : thing + ": " + words);
 }
 
 // Kernel buffers are left to the kernel's autotuning: it grows them to several megabytes, where a
@@ -195,10 +207,10 @@ Awaitable<Result<std::unique_ptr<Socket>>> TcpNetwork::connect(Endpoint to) {
   tcp::socket socket(executor_);
   auto const [error] = co_await socket.async_connect(to_asio(to), as_result);
   if (error == asio::error::operation_aborted) throw_cancelled();
-  if (error) co_return failure(error, to.text());
+  if (error) co_return fail(to_errc(error), words_of(error));
   boost::system::error_code gone;
   auto const local = socket.local_endpoint(gone);
-  if (gone) co_return failure(gone, to.text());
+  if (gone) co_return fail(to_errc(gone), words_of(gone));
   co_return std::make_unique<TcpSocket>(std::move(socket), StreamEnds{from_asio(local), to});
 }
 
@@ -235,7 +247,7 @@ Awaitable<Result<std::vector<IpAddress>>> TcpNetwork::resolve(std::string host, 
     resolver->async_resolve(family == IpFamily::v6 ? tcp::v6() : tcp::v4(), host, "", flags,
                             std::move(answer));
   while (!lookup->done) co_await lookup->answered.wait();
-  if (lookup->error) co_return fail(Errc::unreachable, host + ": " + lookup->error.message());
+  if (lookup->error) co_return fail(Errc::unreachable, lookup->error.message());
   co_return std::move(lookup->found);
 }
 

@@ -247,7 +247,7 @@ Awaitable<Result<std::vector<IpAddress>>> SimNetwork::resolve(std::string host, 
   std::erase_if(found, [family](IpAddress const& ip) {
     return family != IpFamily::any && ip.is_v6 != (family == IpFamily::v6);
   });
-  if (machine_.off || found.empty()) co_return fail(Errc::unreachable, host);
+  if (machine_.off || found.empty()) co_return fail(Errc::unreachable);
   co_return found;
 }
 

@@ -1,6 +1,7 @@
 """Every way to start it wrong: one message that names the thing, its cause and its fix, and the exit code."""
 
 import json
+import signal
 import socket
 import subprocess
 
@@ -66,11 +67,39 @@ class BadStart(ProgramTest):
         with socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
             port = closed.getsockname()[1]
-            self.check(self.up("--bootstrap", f"/ip4/127.0.0.1/tcp/{port}"), 4, "GV-NET-001", str(port))
+            result = self.up("--bootstrap", f"/ip4/127.0.0.1/tcp/{port}")
+            self.check(result, 4, f"GV-NET-001 connection refused: /ip4/127.0.0.1/tcp/{port}\n")
+            self.assertEqual(result.stderr.lower().count("refused"), 1, result.stderr)
 
     def test_bootstrap_unreachable(self):
         # No name below .invalid ever resolves (RFC 6761).
         self.check(self.up("--bootstrap", "/dns4/nobody.invalid/tcp/4001"), 4, "GV-RUN-006", "nobody.invalid")
+
+    def test_a_home_has_one_run(self):
+        other = self.folder / "other"
+        with Peer(*self.new_run(home=other)) as first:
+            address = first.join_address()
+            other_run = first.status()["run"]["id"]
+            with Peer(*self.new_run("--rounds", 1)) as own:
+                own_run = own.status()["run"]["id"]
+                self.assertEqual(own.end(), 0)
+            runs = (str(self.home), own_run, other_run, "--home", "--bootstrap")
+            result = self.up("--bootstrap", address)
+            self.check(result, 4, "GV-CLI-008", address, *runs)
+            self.assertEqual(result.stdout, "")  # it takes part in nothing
+            self.check(self.up("--run", other_run), 4, "GV-CLI-008", *runs)
+            home = self.folder / "third"
+            for _ in range(2):  # joins, and then goes on: its run is the one there
+                with Peer(*self.join(address, home=home)) as third:
+                    third.wait_for(r"mixed 2 peers")
+                    self.assertEqual(third.status()["errors"], [])
+                    self.assertEqual(third.end(signal.SIGTERM), 143)
+            self.assertEqual(first.end(signal.SIGTERM), 143)
+        with Peer(*self.join(address, home=home)) as third:  # nobody is there: it goes on alone
+            third.wait_for(r"Training on")
+            self.assertIn("GV-RUN-006 no bootstrap peer reachable: " + address.split("/p2p/")[0] +
+                          " (connection refused); going on", third.errors())
+            self.assertEqual(third.end(signal.SIGTERM), 143)
 
     def test_another_protocol_version(self):
         with BentPeer("from-the-future", self.folder / "future") as future:

@@ -70,6 +70,7 @@ enum class Errc : std::uint16_t {
   internal,
   not_a_home,
   no_peer_runs,
+  home_of_another_run,
 };
 
 // Exit codes of the program (see README): the error decides which one ends the process.
@@ -103,5 +104,9 @@ class [[nodiscard]] Error {
   Errc errc_;
   std::string detail_;
 };
+
+// What several tries came to, in one line: "A; B". Of what `summary` does not say, with its title:
+// "A (connection refused)".
+[[nodiscard]] std::string details_of(std::span<Error const> failures, Errc summary);
 
 }  // namespace grapevine

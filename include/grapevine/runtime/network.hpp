@@ -52,7 +52,8 @@ class Network {
  public:
   virtual ~Network() = default;
   // Errc::refused when the host answered no, Errc::unreachable when nobody or no route answered,
-  // Errc::timed_out after the system's patience (callers set their own deadline around it).
+  // Errc::timed_out after the system's patience (callers set their own deadline around it). Its
+  // detail and that of resolve() are the system's words; what was called, the caller knows.
   virtual Awaitable<Result<std::unique_ptr<Socket>>> connect(Endpoint to) = 0;
   // Errc::address_in_use names the endpoint. Port 0 picks a free one.
   virtual Result<std::unique_ptr<Listener>> listen(Endpoint at) = 0;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <vector>
 
 using namespace grapevine;
 
@@ -23,4 +24,13 @@ TEST_CASE("every error has a unique code, a cause and a fix") {
 TEST_CASE("a message names the code, the title and the thing") {
   CHECK(Error(Errc::refused, "127.0.0.1:4001").message() ==
         "GV-NET-001 connection refused: 127.0.0.1:4001");
+}
+
+TEST_CASE("what several tries came to says each cause once") {
+  std::vector<Error> const failures{Error(Errc::refused, "one"),
+                                    Error(Errc::unreachable, "two: no route")};
+  CHECK(details_of(failures, Errc::refused) == "one; two: no route (host unreachable)");
+  CHECK(details_of(failures, Errc::dial_failed) ==
+        "one (connection refused); two: no route (host unreachable)");
+  CHECK(details_of({}, Errc::refused).empty());
 }

@@ -115,6 +115,7 @@ Awaitable<> refusals(Host& dialer, Host& listener) {
   auto const nobody = co_await dialer.dial(Multiaddr::parse("/ip4/127.0.0.1/tcp/1").value());
   REQUIRE_FALSE(nobody.has_value());
   CHECK(nobody.error().errc() == Errc::refused);
+  CHECK(nobody.error().detail() == "/ip4/127.0.0.1/tcp/1");
 
   auto const unknown = co_await dialer.connect(stranger);
   REQUIRE_FALSE(unknown.has_value());

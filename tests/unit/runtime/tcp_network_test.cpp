@@ -146,7 +146,7 @@ Awaitable<> close_and_connect(Network& network, Listener& listener, Endpoint at)
   listener.close();
   auto const refused = co_await network.connect(at);
   CHECK(refused.error().errc() == Errc::refused);
-  CHECK(refused.error().detail().starts_with(at.text()));
+  CHECK(refused.error().detail().empty());  // the code says it all
 }
 
 }  // namespace
