@@ -34,7 +34,7 @@ RoundSwarm::RoundSwarm(SwarmShape shape, std::uint64_t seed)
     : shape_(std::move(shape)),
       random_(seed),
       run_(hash_of(fmt::format("run {}", seed))),
-      transfers_(time_, std::vector(shape_.peers, shape_.link), shape_.transfer_failure, random_),
+      transfers_(time_, std::vector(shape_.peers, shape_.link), random_),
       peers_(shape_.peers) {
   ASSERT(!shape_.mixing.joint && !shape_.mixing.mix1_momentum);
   for (std::size_t i = 0; i < peers_.size(); ++i) {
@@ -200,10 +200,12 @@ void RoundSwarm::perform(std::size_t i, round_action::Prepare const& action) {
   mine.lane = action.lane;
   mine.base = action.base;
   mine.tokens = action.lane == MixLane::parameters ? 1 : peers_[i].steps;
-  for (std::uint32_t s = 0; s < shape_.shards; ++s)
-    mine.shards.push_back(
-        {hash_of(fmt::format("{} {} {} {}", to_string(action.lane), i, action.round, s)),
-         payload(action.lane).bytes / shape_.shards});
+  for (std::uint32_t s = 0; s < shape_.shards; ++s) {
+    auto const root =
+        hash_of(fmt::format("{} {} {} {}", to_string(action.lane), i, action.round, s));
+    mine.shards.push_back({root, payload(action.lane).bytes / shape_.shards});
+    peers_[i].blobs[root] = action.round;
+  }
   time_.at(time_.now(), [this, i, mine] { feed(i, round_event::Prepared{mine}); });
 }
 
@@ -214,26 +216,71 @@ void RoundSwarm::perform(std::size_t i, round_action::Publish const& action) {
 
 void RoundSwarm::perform(std::size_t i, round_action::Fetch const& action) {
   auto const ended = [this, i, what = action.what](bool here) {
+    if (here && what.result) peers_[i].blobs[what.blob.root] = peers_[i].round->version().round;
     feed(i, round_event::Fetched{what, here ? "" : "nobody could serve it"});
   };
-  pull(i, action.holders, action.what.blob.bytes, action.deadline, ended);
+  auto const has = [this, root = action.what.blob.root](std::size_t holder) {
+    return peers_[holder].blobs.contains(root);
+  };
+  peers_[i].fetches[action.what].push_back(
+      pull(i, action.holders, has, action.what.blob.bytes, action.deadline, ended));
 }
 
-// From one holder after the other, until one has given all of it.
-sim::SharedLinks::Transfer RoundSwarm::pull(std::size_t to, std::vector<PeerId> holders,
-                                            std::uint64_t bytes, Instant deadline,
-                                            std::function<void(bool)> done) {
-  ASSERT(!holders.empty());
-  Instant const began = time_.now();
-  std::swap(holders.back(), holders[random_.below(holders.size())]);
-  auto const from = numbers_.at(holders.back());
-  holders.pop_back();
-  auto ended = [=, this](TimedTransfers::Ended const& transfer) {
-    note_rate(to, transfer.bytes, time_.now() - began);
-    if (transfer.here || holders.empty() || time_.now() >= deadline) return done(transfer.here);
-    pull(to, holders, bytes, deadline, done);
+void RoundSwarm::perform(std::size_t i, round_action::StopFetch const& action) {
+  auto const found = peers_[i].fetches.extract(action.what);
+  if (!found.empty())
+    for (auto const& pull : found.mapped()) stop(*pull);
+}
+
+// From one holder after the other that has it, until one has given all of it.
+std::shared_ptr<RoundSwarm::Pull> RoundSwarm::pull(std::size_t to, std::vector<PeerId> holders,
+                                                   Has const& has, std::uint64_t bytes,
+                                                   Instant deadline,
+                                                   std::function<void(bool)> done) {
+  auto const made = std::make_shared<Pull>();
+  made->to = to;
+  for (auto const& holder : holders) made->holders.push_back(numbers_.at(holder));
+  for (auto left = made->holders.size(); left > 1; --left)
+    std::swap(made->holders[left - 1], made->holders[random_.below(left)]);
+  made->has = has;
+  made->bytes = bytes;
+  made->deadline = deadline;
+  made->done = std::move(done);
+  pull_from_next(made);
+  return made;
+}
+
+void RoundSwarm::pull_from_next(std::shared_ptr<Pull> const& pull) {
+  pull->transfer.reset();
+  while (!pull->holders.empty() && !pull->has(pull->holders.back())) pull->holders.pop_back();
+  if (pull->holders.empty() || time_.now() >= pull->deadline)
+    return time_.later(latency, [pull] {
+      if (!pull->stopped) pull->done(false);
+    });
+  auto const from = pull->holders.back();
+  pull->holders.pop_back();
+  pull->transfer_began = time_.now();
+  auto ended = [this, pull](TimedTransfers::Ended const& transfer) {
+    note_rate(pull->to, transfer.bytes, time_.now() - pull->transfer_began);
+    if (transfer.here) return pull->done(true);
+    pull_from_next(pull);
   };
-  return transfers_.start(from, to, bytes, deadline, std::move(ended));
+  pull->transfer = transfers_.start(from, pull->to, pull->bytes, link_fails(from, pull->to),
+                                    pull->deadline, std::move(ended));
+}
+
+void RoundSwarm::stop(Pull& pull) {
+  pull.stopped = true;
+  if (pull.transfer)
+    note_rate(pull.to, transfers_.stop(*pull.transfer), time_.now() - pull.transfer_began);
+}
+
+// For a round and in one direction: whoever tries again meets the same.
+bool RoundSwarm::link_fails(std::size_t from, std::size_t to) const {
+  if (shape_.transfer_failure <= 0) return false;
+  auto const drawn =
+      hash_of(fmt::format("{} {} {} {}", run_.hex(), peers_[to].round->version().round, from, to));
+  return SeededRandom(read_be<std::uint64_t>(drawn.view())).unit() < shape_.transfer_failure;
 }
 
 // As a node measures it: each fetch by itself.
@@ -249,6 +296,7 @@ void RoundSwarm::perform(std::size_t i, round_action::Average const& action) {
   for (auto const& input : action.inputs) name += input.root.hex();
   round_event::Averaged event{action.lane, action.round, action.shard, {}, ""};
   event.result = {hash_of(name), payload(action.lane).average_bytes / shape_.shards};
+  peers_[i].blobs[event.result.root] = action.round;
   time_.at(time_.now(), [this, i, event] { feed(i, event); });
 }
 
@@ -272,6 +320,8 @@ void RoundSwarm::perform(std::size_t i, round_action::Apply const& action) {
       if (results[s]) peer.shards[s] = hash_of(peer.shards[s].hex() + results[s]->root.hex());
   }
   peer.pulls.clear();
+  peer.fetches.clear();
+  std::erase_if(peer.blobs, [&](auto const& entry) { return entry.second < action.round; });
   std::erase_if(peer.announced, [&](auto const& announcement) {
     return std::visit([&](auto const& a) { return a.round < action.round; }, announcement);
   });
@@ -281,21 +331,23 @@ void RoundSwarm::perform(std::size_t i, round_action::Apply const& action) {
 
 // Only the shards that differ are pulled.
 void RoundSwarm::perform(std::size_t i, round_action::Sync const& action) {
-  std::optional<std::size_t> from;
-  for (auto const& holder : action.holders)
-    if (auto const other = numbers_.at(holder); peers_[other].round->version() == action.version)
-      from = other;
   auto const version = action.version;
-  if (!from) return time_.later(latency, [=, this] { sync_ended(i, version, std::nullopt); });
-  auto const shards = peers_[*from].shards;
+  auto const is_at = [this, version](std::size_t holder) {
+    return peers_[holder].round->version() == version;
+  };
+  auto const model = std::ranges::find_if(
+      action.holders, [&](PeerId const& holder) { return is_at(numbers_.at(holder)); });
+  if (model == action.holders.end())
+    return time_.later(latency, [=, this] { sync_ended(i, version, std::nullopt); });
+  auto const shards = peers_[numbers_.at(*model)].shards;
   std::size_t differ = 0;
   for (std::size_t s = 0; s < shards.size(); ++s)
     if (!shape_.mixing.one_state() || shards[s] != peers_[i].shards[s]) ++differ;
   auto const ended = [=, this](bool here) {
     sync_ended(i, version, here ? std::optional(shards) : std::nullopt);
   };
-  pull(i, {ids_[*from]}, shape_.state_bytes / shape_.shards * differ, time_.now() + shape_.wait_max,
-       ended);
+  pull(i, action.holders, is_at, shape_.state_bytes / shape_.shards * differ,
+       time_.now() + shape_.wait_max, ended);
 }
 
 void RoundSwarm::sync_ended(std::size_t i, Version const& version,
@@ -360,12 +412,13 @@ void RoundSwarm::perform(std::size_t i, pair_action::Pull const& action) {
     pair_event::Pulled const event{exchange, here ? "" : "nobody could serve it"};
     feed_pair(i, exchange.lane, event);
   };
+  auto const has = [](std::size_t) { return true; };
   peers_[i].pulls[action.exchange] =
-      pull(i, {action.exchange.partner}, bytes, action.deadline, ended);
+      pull(i, {action.exchange.partner}, has, bytes, action.deadline, ended);
 }
 
 void RoundSwarm::perform(std::size_t i, pair_action::StopPull const& action) {
-  transfers_.stop(peers_[i].pulls.at(action.exchange));
+  stop(*peers_[i].pulls.at(action.exchange));
 }
 
 void RoundSwarm::perform(std::size_t i, pair_action::Decide const& action) {

@@ -33,9 +33,9 @@ struct SwarmShape {
   Payload parameters;             // Mix1
   Payload gradients;              // Mix2
   std::uint64_t state_bytes = 0;  // what one that takes over another's state pulls
-  double transfer_failure = 0;
-  Duration wait_min{};  // manifest.deadline_s_min
-  Duration wait_max{};  // manifest.deadline_s_max
+  double transfer_failure = 0;    // of a link between two, in one direction, for a round
+  Duration wait_min{};            // manifest.deadline_s_min
+  Duration wait_max{};            // manifest.deadline_s_max
 };
 
 struct SwarmFigures {
@@ -58,12 +58,26 @@ class RoundSwarm {
   SwarmFigures run(std::uint64_t warm_up, std::uint64_t rounds);
 
  private:
+  using Has = std::function<bool(std::size_t holder)>;
+  struct Pull {
+    std::size_t to = 0;
+    std::vector<std::size_t> holders;  // not yet asked
+    Has has;
+    std::uint64_t bytes = 0;
+    Instant deadline{};
+    std::function<void(bool)> done;
+    std::optional<sim::SharedLinks::Transfer> transfer;  // the newest
+    Instant transfer_began{};
+    bool stopped = false;
+  };
   struct Peer {
     std::unique_ptr<Round> round;
     std::map<MixLane, std::unique_ptr<PairExchange>> pairs;
     std::vector<Hash> shards;  // of its state
     bool state_replaced = false;
-    std::map<PairKey, sim::SharedLinks::Transfer> pulls;
+    std::map<PairKey, std::shared_ptr<Pull>> pulls;
+    std::map<ShardBlob, std::vector<std::shared_ptr<Pull>>> fetches;
+    std::map<Hash, std::uint64_t> blobs;  // that it serves, and of which round they are
     std::uint64_t beacons = 0;
     std::uint64_t beats = 0;
     std::uint64_t inner_generation = 0;
@@ -106,6 +120,7 @@ class RoundSwarm {
   void perform(std::size_t i, round_action::Prepare const& action);
   void perform(std::size_t i, round_action::Publish const& action);
   void perform(std::size_t i, round_action::Fetch const& action);
+  void perform(std::size_t i, round_action::StopFetch const& action);
   void perform(std::size_t i, round_action::Average const& action);
   void perform(std::size_t i, round_action::Pair const& action);
   void perform(std::size_t i, round_action::Apply const& action);
@@ -119,8 +134,11 @@ class RoundSwarm {
   void perform(std::size_t i, pair_action::Closed const& action);
   void perform(std::size_t, pair_action::Settled const&) {}
 
-  sim::SharedLinks::Transfer pull(std::size_t to, std::vector<PeerId> holders, std::uint64_t bytes,
-                                  Instant deadline, std::function<void(bool)> done);
+  std::shared_ptr<Pull> pull(std::size_t to, std::vector<PeerId> holders, Has const& has,
+                             std::uint64_t bytes, Instant deadline, std::function<void(bool)> done);
+  void pull_from_next(std::shared_ptr<Pull> const& pull);
+  void stop(Pull& pull);
+  [[nodiscard]] bool link_fails(std::size_t from, std::size_t to) const;
   void note_rate(std::size_t i, double bytes, Duration took);
   [[nodiscard]] SwarmShape::Payload const& payload(MixLane lane) const;
   [[nodiscard]] Version version_of(Peer const& peer, std::uint64_t round, std::size_t i) const;

@@ -5,12 +5,12 @@
 namespace grapevine {
 
 TimedTransfers::TimedTransfers(sim::VirtualTime& time, std::vector<sim::LinkRates> peers,
-                               double failure, Random& random)
-    : time_(time), links_(std::move(peers)), failure_(failure), random_(random) {}
+                               Random& random)
+    : time_(time), links_(std::move(peers)), random_(random) {}
 
 sim::SharedLinks::Transfer TimedTransfers::start(std::size_t from, std::size_t to,
-                                                 std::uint64_t bytes, Instant deadline, Done done) {
-  bool const fails = failure_ > 0 && random_.unit() < failure_;
+                                                 std::uint64_t bytes, bool fails, Instant deadline,
+                                                 Done done) {
   double const carried = static_cast<double>(bytes) * (fails ? random_.unit() : 1);
   auto const transfer = links_.start(from, to, carried, time_.now());
   under_way_[transfer] = {{!fails, carried}, std::move(done)};
@@ -22,7 +22,10 @@ sim::SharedLinks::Transfer TimedTransfers::start(std::size_t from, std::size_t t
   return transfer;
 }
 
-void TimedTransfers::stop(sim::SharedLinks::Transfer transfer) { (void)take(transfer); }
+double TimedTransfers::stop(sim::SharedLinks::Transfer transfer) {
+  auto const stopped = take(transfer);
+  return stopped ? stopped->ended.bytes : 0;
+}
 
 // Off the links, if it is still under way.
 std::optional<TimedTransfers::UnderWay> TimedTransfers::take(sim::SharedLinks::Transfer transfer) {

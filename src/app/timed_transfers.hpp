@@ -1,5 +1,5 @@
-// TimedTransfers: transfers over shared links in virtual time, of which some fail: at a byte that
-// is drawn, so that a failure has cost its share of the link. One thread.
+// TimedTransfers: transfers over shared links in virtual time. One that fails does so at a byte
+// that is drawn, so that it has cost its share of the link. One thread.
 #pragma once
 
 #include "grapevine/base/random.hpp"
@@ -15,9 +15,8 @@ namespace grapevine {
 
 class TimedTransfers {
  public:
-  // `time` and `random` outlive this. `failure`: the probability of each.
-  TimedTransfers(sim::VirtualTime& time, std::vector<sim::LinkRates> peers, double failure,
-                 Random& random);
+  // `time` and `random` outlive this.
+  TimedTransfers(sim::VirtualTime& time, std::vector<sim::LinkRates> peers, Random& random);
 
   struct Ended {
     bool here = false;  // all of it; else it failed, or `deadline` came
@@ -27,9 +26,9 @@ class TimedTransfers {
 
   // Calls `done` once.
   sim::SharedLinks::Transfer start(std::size_t from, std::size_t to, std::uint64_t bytes,
-                                   Instant deadline, Done done);
-  // Without calling `done`; nothing if it has ended.
-  void stop(sim::SharedLinks::Transfer transfer);
+                                   bool fails, Instant deadline, Done done);
+  // Without calling `done`: the bytes that were carried, 0 if it has ended.
+  double stop(sim::SharedLinks::Transfer transfer);
   [[nodiscard]] sim::SharedLinks const& links() const { return links_; }
 
  private:
@@ -44,7 +43,6 @@ class TimedTransfers {
 
   sim::VirtualTime& time_;
   sim::SharedLinks links_;
-  double failure_;
   Random& random_;
   std::map<sim::SharedLinks::Transfer, UnderWay> under_way_;
   std::optional<Instant> look_at_;

@@ -27,7 +27,7 @@ Awaitable<Result<BlobExchange::Fetched>> BlobExchange::fetch(BlobRef ref,
                                                              std::vector<PeerId> holders,
                                                              Instant deadline) {
   auto& s = *state_;
-  if (auto blob = find(ref)) co_return Fetched{std::move(blob), {}};
+  if (auto const* const kept = s.lookup(ref)) co_return Fetched{kept->blob, *kept->leaves, {}};
   if (ref.bytes > s.options.partial_bytes_max)
     co_return fail(Errc::limit_exceeded, fmt::format("blob of {} bytes", ref.bytes));
   auto const transfer = s.join_transfer(ref);
@@ -49,7 +49,7 @@ Awaitable<Result<BlobExchange::Fetched>> BlobExchange::fetch(BlobRef ref,
       std::clamp((deadline - s.now()) / 4, silence_least, limits::blob_stall_max);
   if (!std::exchange(transfer->running, true)) s.tasks.spawn(s.run(transfer));
   auto blob = co_await with_deadline(s.doors.clock, deadline, s.wait_for(transfer));
-  if (blob) co_return Fetched{*blob, transfer->report};
+  if (blob) co_return Fetched{*blob, transfer->leaves(), transfer->report};
   ++s.counters.fetches_failed;
   co_return fail(
       blob.error().errc(),

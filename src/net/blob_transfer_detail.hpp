@@ -46,6 +46,7 @@ class BlobTransfer {
   [[nodiscard]] bool complete() const { return described() && there_ == leaves_.size(); }
   [[nodiscard]] std::uint64_t missing() const { return missing_.size(); }
   [[nodiscard]] std::uint64_t there() const { return there_; }
+  [[nodiscard]] std::vector<Hash> const& leaves() const { return leaves_; }
   [[nodiscard]] std::uint64_t size() const { return data_.size(); }
   [[nodiscard]] BlobRef const& ref() const { return ref_; }
   [[nodiscard]] Instant started() const { return started_; }

@@ -219,18 +219,14 @@ void Node::State::perform(pair_action::Pull const& action) {
 Awaitable<> Node::State::pull_side(pair_action::Pull action) {
   auto const stop = std::make_shared<Gate>();
   pairing.pulls[action.exchange] = stop;
-  std::optional<Result<PulledSide>> pulled;
-  std::vector<Awaitable<>> until_stopped;
-  until_stopped.push_back(detail::store(fetch_side(action), pulled));
-  until_stopped.push_back(stop->wait());
-  co_await first_of(std::move(until_stopped));
+  auto const pulled = co_await unless_told(stop, fetch_side(action));
   auto const newest = pairing.pulls.find(action.exchange);
   bool const stopped = newest == pairing.pulls.end() || newest->second != stop;
   if (stopped || !pulled) co_return;
   pairing.pulls.erase(newest);
   std::string failure;
   if (*pulled)
-    pairing.sides[action.exchange] = std::move(**pulled);
+    pairing.sides[action.exchange] = **pulled;
   else
     failure = pulled->error().message();
   feed_pair(action.exchange.lane, pair_event::Pulled{action.exchange, std::move(failure)});

@@ -99,23 +99,38 @@ void Node::State::perform(round_action::Publish const& action) {
 void Node::State::perform(round_action::Fetch const& action) { tasks.spawn(fetch(action)); }
 
 Awaitable<> Node::State::fetch(round_action::Fetch action) {
+  auto& stop = stop_fetch[action.what];
+  if (stop == nullptr) stop = std::make_shared<Gate>();
+  auto const values = co_await unless_told(stop, fetch_shard(action));
+  if (!values) co_return;
+  if (*values) round_blobs[action.what] = **values;
+  feed(round_event::Fetched{action.what, *values ? "" : values->error().message()});
+}
+
+void Node::State::perform(round_action::StopFetch const& action) {
+  auto const found = stop_fetch.extract(action.what);
+  if (!found.empty()) found.mapped()->notify_all();
+}
+
+// A result is served from then on, for those who cannot reach its reducer.
+Awaitable<Result<Blob>> Node::State::fetch_shard(round_action::Fetch action) {
   auto const& what = action.what;
-  auto const fetched = co_await blobs->fetch(what.blob, action.holders, action.deadline);
-  if (!fetched) {
-    feed(round_event::Fetched{what, fetched.error().message()});
-    co_return;
-  }
+  CO_TRY_ASSIGN(auto const fetched,
+                co_await blobs->fetch(what.blob, action.holders, action.deadline));
   auto const shape = shape_of(what);
   auto decode = [&fetched, &action, shape](std::stop_token) -> Result<Blob> {
-    TRY_ASSIGN(auto values, decode_shard(shape.codec, fetched->blob, shape.elements));
+    TRY_ASSIGN(auto values, decode_shard(shape.codec, fetched.blob, shape.elements));
     if (action.norm_max) {
       TRY(check_norm(*values, *action.norm_max));
     }
     return values;
   };
-  auto const values = co_await run_on<Result<Blob>>(doors.heavy, decode);
-  if (values) round_blobs[what] = *values;
-  feed(round_event::Fetched{what, values ? "" : values.error().message()});
+  CO_TRY_ASSIGN(auto const values, co_await run_on<Result<Blob>>(doors.heavy, decode));
+  if (what.result) {
+    kept_gradients.push_back(what.blob);
+    blobs->keep_as(what.blob, fetched.leaves, fetched.blob);
+  }
+  co_return values;
 }
 
 void Node::State::perform(round_action::Average const& action) { tasks.spawn(average(action)); }
@@ -198,6 +213,7 @@ Awaitable<> Node::State::apply(round_action::Apply action) {
   co_await record(action, base->hash(), next->hash());
   checkpoint_if_due();
   round_blobs.clear();
+  stop_fetch.clear();
   sent_values.clear();
   own_gradient.clear();
   kept_gradients_before = std::exchange(kept_gradients, {});

@@ -120,6 +120,7 @@ struct Node::State {
   void perform(round_action::StopInner const& action);
   void perform(round_action::Publish const& action);
   void perform(round_action::Fetch const& action);
+  void perform(round_action::StopFetch const& action);
   void perform(round_action::Average const& action);
   void perform(round_action::Pair const& action);
   void perform(round_action::Apply const& action);
@@ -128,6 +129,7 @@ struct Node::State {
   void perform(round_action::Finished const& action);
   Awaitable<> inner(std::uint64_t generation, std::uint64_t first_step, std::uint32_t steps);
   Awaitable<> fetch(round_action::Fetch action);
+  Awaitable<Result<Blob>> fetch_shard(round_action::Fetch action);  // decoded
   Awaitable<> average(round_action::Average action);
   Awaitable<> apply(round_action::Apply action);
   Awaitable<ModelStatePtr> step_together(round_action::Apply action);
@@ -282,13 +284,15 @@ struct Node::State {
     Version version;
     std::map<BlobRef, Blob> shards;
   } unfinished;
-  FloatsPtr inner_start;                             // what the trainer's progress is measured from
-  std::map<ShardBlob, Blob> round_blobs;             // what came and what was made, decoded
+  FloatsPtr inner_start;                  // what the trainer's progress is measured from
+  std::map<ShardBlob, Blob> round_blobs;  // what came and what was made, decoded
+  std::map<ShardBlob, std::shared_ptr<Gate>> stop_fetch;  // told when it is not needed any more
   std::map<MixLane, std::vector<Blob>> sent_values;  // what this peer brought, as others decode it
   double own_norm = 0;                               // of what is sent of …
   std::vector<Blob> own_gradient;                    // as it was trained
   std::vector<ErrorFeedback> feedback;  // heavy worker; with a lossy mix2_codec, by shard
-  std::vector<BlobRef> kept_gradients;  // ours, of this round and the last
+  // Served: what is ours of this round and the last, and the averages that were pulled.
+  std::vector<BlobRef> kept_gradients;
   std::vector<BlobRef> kept_gradients_before;
   std::vector<Announcement> announced;  // ours, repeated until the round is over
   std::vector<Announcement> announced_before;

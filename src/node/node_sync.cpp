@@ -42,6 +42,7 @@ Awaitable<> Node::State::sync(round_action::Sync action) {
     announced.clear();
     announced_before.clear();
     round_blobs.clear();
+    stop_fetch.clear();
   }
   feed(round_event::Synced{action.version});
 }

@@ -3,25 +3,11 @@
 #include "grapevine/base/assert.hpp"
 #include "grapevine/base/limits.hpp"
 #include "grapevine/round/norm_bound.hpp"
-#include "round/estimates_detail.hpp"
 
 #include <algorithm>
 #include <functional>
 
 namespace grapevine {
-namespace {
-
-std::uint64_t total_tokens(ShardResult const& result) {
-  std::uint64_t total = 0;
-  for (auto const& input : result.inputs) {
-    if (total + input.tokens < total) return ~0ULL;
-    total += input.tokens;
-  }
-  return total;
-}
-
-}  // namespace
-
 Butterfly::Butterfly(ButterflySettings settings, SwarmView const& view)
     : settings_(std::move(settings)), view_(view) {
   ASSERT(settings_.shards > 0);
@@ -94,7 +80,9 @@ void Butterfly::handle(butterfly_event::Collect const& event) {
   ASSERT(phase_ == Phase::listening);
   phase_ = Phase::collecting;
   inner_took_ = event.inner_took;
-  collect_started_ = collect_until_ = give_up_ = now_;
+  collect_started_ = collect_until_ = overdue_at_ = give_up_ = now_;
+  inputs_wait_.begin(now_);
+  results_wait_.begin(now_);
 }
 
 void Butterfly::handle(butterfly_event::Fetched const& event) {
@@ -136,6 +124,7 @@ void Butterfly::handle(butterfly_event::Averaged const& event) {
 }
 
 void Butterfly::handle(butterfly_event::Left const&) {
+  stop_fetches();
   phase_ = Phase::listening;
   contributes_ = false;
 }
@@ -185,50 +174,12 @@ Contribution const* Butterfly::contribution_of(PeerId const& peer) const {
   return comes_from_here(found->second) ? &found->second : nullptr;
 }
 
-Duration Butterfly::transfer() const {
-  // Out and back: every shard of everyone once in, every result once in.
-  return transfer_estimate(settings_.payload_bytes, bytes_per_s_,
-                           {settings_.wait_min, settings_.wait_max});
-}
-
-void Butterfly::set_deadlines() {
-  Duration const transfer = this->transfer();
-  Instant until = collect_started_ + settings_.wait_min;
-  std::size_t here = 1;
-  std::size_t still_training = 0;
-  for (auto const& peer : expected())
-    if (contribution_of(peer) == nullptr) {
-      ++still_training;
-      until = std::max(until, finish_estimate(*view_.find(peer), settings_.wait_min) + transfer);
-    } else {
-      ++here;
-      until = std::max(until, collect_started_ + transfer);
-    }
-  Duration const ours = std::clamp(inner_took_ + transfer, settings_.wait_min, settings_.wait_max);
-  if (some_come_later()) until = std::max(until, collect_started_ + ours);
-  // The few are waited for no longer than we trained ourselves: slower peers take fewer steps
-  // instead. Not so most of the swarm: one that is faster than all would make every round alone.
-  Duration const longest = still_training > here ? settings_.wait_max : ours;
-  // What was granted is not taken back: when the last one arrives the wait ends now, not in the
-  // past.
-  Instant const granted = std::min(collect_until_, now_);
-  collect_until_ = std::max(std::min(until, collect_started_ + longest), granted);
-  give_up_ = collect_until_ + std::max(settings_.wait_min, 2 * transfer);
-}
-
-// While there is training to be done anyway, waiting for those still in the round before costs
-// nothing.
-bool Butterfly::some_come_later() const {
-  return settings_.overlapped && std::ranges::any_of(view_.peers(), [this](auto const& entry) {
-           return entry.second.counts() && entry.second.beacon.round + 1 == version_.round;
-         });
-}
-
 void Butterfly::collect() {
+  note_progress();
   set_deadlines();
   rank_reducers();
-  for (std::uint32_t i = 0; i < settings_.shards; ++i) reduce(i);
   want_results();
+  for (std::uint32_t i = 0; i < settings_.shards; ++i) reduce(i);
   if (results_here() || now_ >= give_up_) close();
 }
 
@@ -260,9 +211,10 @@ std::size_t Butterfly::rank_in(std::uint32_t index) const {
 void Butterfly::reduce(std::uint32_t index) {
   auto& shard = book_of(version_.round).shards[index];
   if (shard.averaging || shard.averaged || contribution_of(settings_.self) == nullptr) return;
-  std::size_t const rank = rank_in(index);
-  if (rank > 0) {
+  if (!shard.before_us.empty()) {
     // A successor steps in when those before it had their time and nothing usable has come.
+    // Those who have announced one and do not give it have together one turn.
+    auto const rank = std::min(shard.before_us.size(), rank_in(index) + 1);
     Duration const turn = std::max<Duration>(settings_.wait_min / 2, transfer() / 2);
     if (now_ < collect_until_ + static_cast<std::int64_t>(rank) * turn) return;
     if (best(index) != nullptr) return;
@@ -284,18 +236,6 @@ void Butterfly::want_inputs(std::uint32_t index) {
             now_ + settings_.wait_max,
             gradient ? std::optional(contribution.norm) : std::nullopt});
     }
-}
-
-bool Butterfly::inputs_settled(std::uint32_t index) const {
-  if (now_ >= collect_until_) return true;
-  if (some_come_later()) return false;
-  for (auto const& peer : expected())
-    if (contribution_of(peer) == nullptr) return false;
-  for (auto const& peer : contributors()) {
-    bool const gone = peer != settings_.self && view_.find(peer) == nullptr;
-    if (!gone && arrival(input_of(*contribution_of(peer), index)) == Arrival::wanted) return false;
-  }
-  return true;
 }
 
 std::vector<ShardResult::Input> Butterfly::inputs_here(std::uint32_t index) const {
@@ -320,79 +260,6 @@ std::vector<bool> Butterfly::bounded(std::vector<ShardResult::Input> const& inpu
   return within_norm_bound(claims);
 }
 
-bool Butterfly::usable(Candidate const& candidate, std::uint32_t index) const {
-  auto const& result = candidate.result;
-  if (settings_.one_state && result.base != version_.state) return false;
-  if (candidate.reducer != settings_.self && !members_ever_.contains(candidate.reducer))
-    return false;
-  // Who was asked and has not delivered gives way to the next best; what comes late still counts.
-  auto const* const known = asked(result_of(candidate));
-  bool const late =
-      known != nullptr && (known->arrival == Arrival::failed ||
-                           (known->arrival == Arrival::wanted && now_ >= overdue_at()));
-  if (late && known->holders.contains(candidate.reducer)) return false;
-  auto const is_ours = [this](auto const& input) { return input.peer == settings_.self; };
-  if (!settings_.one_state && std::ranges::none_of(result.inputs, is_ours)) return false;
-  // Every input must be what its author announced: a reducer cannot invent weight.
-  auto const as_announced = [&](ShardResult::Input const& input) {
-    auto const* const contribution = contribution_of(input.peer);
-    return contribution != nullptr && contribution->shards[index].root == input.root &&
-           contribution->tokens == input.tokens;
-  };
-  return std::ranges::all_of(result.inputs, as_announced) &&
-         std::ranges::all_of(bounded(result.inputs), std::identity{});
-}
-
-// Most tokens, then the lower root: peers that know the same candidates choose the same.
-Butterfly::Candidate const* Butterfly::better(Candidate const* a, Candidate const* b) const {
-  if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
-  auto const tokens_a = total_tokens(a->result);
-  auto const tokens_b = total_tokens(b->result);
-  if (tokens_a != tokens_b) return tokens_a > tokens_b ? a : b;
-  return b->result.result < a->result.result ? b : a;
-}
-
-Butterfly::Candidate const* Butterfly::best(std::uint32_t index) const {
-  Candidate const* chosen = nullptr;
-  for (auto const& candidate : book().shards[index].candidates)
-    if (usable(candidate, index)) chosen = better(chosen, &candidate);
-  return chosen;
-}
-
-Butterfly::Candidate const* Butterfly::best_here(std::uint32_t index) const {
-  Candidate const* chosen = nullptr;
-  for (auto const& candidate : book().shards[index].candidates)
-    if (arrival(result_of(candidate)) == Arrival::here && usable(candidate, index))
-      chosen = better(chosen, &candidate);
-  return chosen;
-}
-
-bool Butterfly::results_known() const {
-  for (std::uint32_t i = 0; i < settings_.shards; ++i)
-    if (best(i) == nullptr) return false;
-  return true;
-}
-
-bool Butterfly::results_here() const {
-  for (std::uint32_t i = 0; i < settings_.shards; ++i) {
-    auto const* const chosen = best(i);
-    if (chosen == nullptr || arrival(result_of(*chosen)) != Arrival::here) return false;
-  }
-  return true;
-}
-
-void Butterfly::want_results() {
-  for (std::uint32_t i = 0; i < settings_.shards; ++i) {
-    auto const* const chosen = best(i);
-    if (chosen == nullptr) continue;
-    std::vector<PeerId> holders;
-    for (auto const& candidate : book().shards[i].candidates)
-      if (candidate.result.result == chosen->result.result && candidate.reducer != settings_.self)
-        holders.push_back(candidate.reducer);
-    if (!holders.empty()) want({result_of(*chosen), std::move(holders), give_up_, {}});
-  }
-}
-
 ShardBlob Butterfly::input_of(Contribution const& contribution, std::uint32_t index) const {
   return {settings_.lane, index, false, contribution.shards[index]};
 }
@@ -411,19 +278,29 @@ Butterfly::Arrival Butterfly::arrival(ShardBlob const& what) const {
   return known == nullptr ? Arrival::unknown : known->arrival;
 }
 
-// Half of the last grace is for the best result; the other half for whoever has another.
-Instant Butterfly::overdue_at() const { return collect_until_ + (give_up_ - collect_until_) / 2; }
-
 // A peer may name a blob that is another's: each holder is asked, whoever named it first.
 void Butterfly::want(butterfly_action::Fetch fetch) {
   auto& asked = blobs_[fetch.what];
   if (asked.arrival == Arrival::here) return;
   auto const is_known = [&](PeerId const& peer) { return !asked.holders.insert(peer).second; };
   std::erase_if(fetch.holders, is_known);
-  if (fetch.holders.empty()) return;
+  if (!fetch.holders.empty()) this->fetch(std::move(fetch));
+}
+
+void Butterfly::fetch(butterfly_action::Fetch fetch) {
+  auto& asked = blobs_[fetch.what];
   asked.arrival = Arrival::wanted;
   ++asked.fetches;
   actions_.push_back(std::move(fetch));
+}
+
+// What is still under way would take the links from what comes next.
+void Butterfly::stop_fetches() {
+  auto const stop = [this](auto const& entry) {
+    if (entry.second.fetches > 0) actions_.push_back(butterfly_action::StopFetch{entry.first});
+    return entry.second.fetches > 0;
+  };
+  std::erase_if(blobs_, stop);
 }
 
 void Butterfly::close() {
@@ -450,6 +327,7 @@ void Butterfly::close() {
         action.inputs.size() + action.missing.size() < limits::round_peers_max)
       action.missing.push_back({peer, why_missing(peer)});
   phase_ = Phase::closed;
+  stop_fetches();
   actions_.push_back(std::move(action));
 }
 

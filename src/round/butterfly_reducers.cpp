@@ -36,9 +36,10 @@ std::vector<std::vector<PeerId>> Butterfly::reducers(Hash const& run, std::uint6
   return orders;
 }
 
-// Beside those expected, those who are done with this round: what they had to average they have
-// announced. And those still to come, where they are waited for. Who averages what must not change
-// whenever somebody goes from one round to the next: every change costs pulls in vain.
+// Beside those expected, those who are done with this round, be it the last: what they had to
+// average they have announced. And those still to come, where they are waited for. Who averages
+// what must not change whenever somebody goes from one round to the next: every change costs pulls
+// in vain.
 std::vector<PeerId> Butterfly::responsible() const {
   auto const here = expected();
   std::set<PeerId> peers(here.begin(), here.end());
@@ -46,7 +47,8 @@ std::vector<PeerId> Butterfly::responsible() const {
     auto const round = view.beacon.round;
     bool const done = round == version_.round + 1;
     bool const comes = settings_.overlapped && round + 1 == version_.round;
-    if (view.counts() && (done || comes)) peers.insert(peer);
+    bool const ended = done && view.beacon.state == PeerState::stopping;
+    if (ended || (view.counts() && (done || comes))) peers.insert(peer);
   }
   return {peers.begin(), peers.end()};
 }

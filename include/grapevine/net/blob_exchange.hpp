@@ -40,6 +40,7 @@ class BlobExchange {
   };
   struct Fetched {
     Blob blob;
+    std::vector<Hash> leaves;  // of its Merkle tree, as keep_as() takes them
     FetchReport report;
   };
   // Tries the holders (at most limits::blob_holders_max at once; one that stalls, lies or lacks it

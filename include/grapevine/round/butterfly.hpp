@@ -11,11 +11,13 @@
 //
 // While listening it takes in what others announce, of this round and, early, of the next; a peer
 // that will reduce a shard pulls its inputs already. What it guarantees: every wait has an end that
-// follows from measured rates and is bounded by the settings; a dead reducer is replaced by the
-// next in rank; peers that know the same candidates choose the same result; a missing peer is a
-// reason in `Closed::missing`, never a stop.
+// follows from measured rates and from what comes, and is bounded by the settings; a result that
+// its reducer does not give is had from those who have it; a dead reducer is replaced by the next
+// in rank; peers that know the same candidates choose the same result; a missing peer is a reason
+// in `Closed::missing`, never a stop.
 #pragma once
 
+#include "grapevine/round/quorum_wait.hpp"
 #include "grapevine/round/swarm_view.hpp"
 
 #include <cstdint>
@@ -118,6 +120,10 @@ struct Fetch {
   Instant deadline{};
   std::optional<float> norm_max;  // a part of a gradient: what its author claims for the whole
 };
+// It is not needed any more. No Fetched follows, and if one does, nothing comes of it.
+struct StopFetch {
+  ShardBlob what;
+};
 struct Average {
   MixLane lane = MixLane::gradients;
   std::uint64_t round = 0;
@@ -144,8 +150,9 @@ struct Closed {
 };
 }  // namespace butterfly_action
 
-using ButterflyAction = std::variant<butterfly_action::Publish, butterfly_action::Fetch,
-                                     butterfly_action::Average, butterfly_action::Closed>;
+using ButterflyAction =
+    std::variant<butterfly_action::Publish, butterfly_action::Fetch, butterfly_action::StopFetch,
+                 butterfly_action::Average, butterfly_action::Closed>;
 
 class Butterfly {
  public:
@@ -178,8 +185,10 @@ class Butterfly {
   struct Asked {
     Arrival arrival = Arrival::unknown;
     std::set<PeerId> holders;
-    std::size_t fetches = 0;  // under way
-    std::string failure;      // of the last that failed
+    std::size_t fetches = 0;       // under way
+    std::string failure;           // of the last that failed
+    std::size_t asked_around = 0;  // times that others than its reducers were asked for it
+    Instant ask_again{};
   };
   struct Candidate {
     PeerId reducer;
@@ -213,12 +222,17 @@ class Butterfly {
 
   void note_members();
   void set_deadlines();
+  void set_give_up(Duration grace);
+  void note_progress();
   void collect();
   void reduce(std::uint32_t index);
   void want_inputs(std::uint32_t index);
   void want_results();
   void close();
-  void want(butterfly_action::Fetch fetch);
+  void want(butterfly_action::Fetch fetch);  // from those who were not asked yet
+  void fetch(butterfly_action::Fetch fetch);
+  void ask_around(std::uint32_t index);
+  void stop_fetches();
   void rank_reducers();  // fills before_us, when others than before come into question
 
   Book& book_of(std::uint64_t round);
@@ -227,12 +241,20 @@ class Butterfly {
   [[nodiscard]] std::vector<PeerId> responsible() const;
   [[nodiscard]] Contribution const* contribution_of(PeerId const& peer) const;  // from our state
   [[nodiscard]] bool comes_from_here(Contribution const& contribution) const;
+  // Made of what counts here, by one who may, and what its inputs' authors have announced.
+  [[nodiscard]] bool right(Candidate const& candidate, std::uint32_t index) const;
+  [[nodiscard]] bool late(Candidate const& candidate) const;
   [[nodiscard]] bool usable(Candidate const& candidate, std::uint32_t index) const;
+  [[nodiscard]] std::vector<PeerId> some_others(std::set<PeerId> const& except,
+                                                std::size_t turn) const;
   [[nodiscard]] Candidate const* best(std::uint32_t index) const;
   [[nodiscard]] Candidate const* best_here(std::uint32_t index) const;
   [[nodiscard]] Candidate const* better(Candidate const* a, Candidate const* b) const;
   [[nodiscard]] bool results_here() const;
   [[nodiscard]] bool inputs_settled(std::uint32_t index) const;
+  [[nodiscard]] bool inputs_pending(std::uint32_t index) const;
+  [[nodiscard]] bool inputs_pending() const;  // of the shards that are ours to average
+  [[nodiscard]] bool results_pending() const;
   [[nodiscard]] std::vector<ShardResult::Input> inputs_here(std::uint32_t index) const;
   // By place, of inputs whose contributions are known: whether it is no larger than may be.
   [[nodiscard]] std::vector<bool> bounded(std::vector<ShardResult::Input> const& inputs) const;
@@ -241,7 +263,6 @@ class Butterfly {
   [[nodiscard]] ShardBlob result_of(Candidate const& candidate) const;
   [[nodiscard]] Asked const* asked(ShardBlob const& what) const;
   [[nodiscard]] Arrival arrival(ShardBlob const& what) const;
-  [[nodiscard]] Instant overdue_at() const;
   [[nodiscard]] Duration transfer() const;
   [[nodiscard]] bool some_come_later() const;
   [[nodiscard]] std::string why_missing(PeerId const& peer) const;
@@ -261,7 +282,10 @@ class Butterfly {
   Instant now_{};
   Instant collect_started_{};
   Instant collect_until_{};
+  Instant overdue_at_{};  // from then on a result that has not come gives way to another
   Instant give_up_{};
+  QuorumWait inputs_wait_;
+  QuorumWait results_wait_;
   std::vector<ButterflyAction> actions_;
 };
 

@@ -134,6 +134,7 @@ namespace round_action {
 using butterfly_action::Average;
 using butterfly_action::Fetch;
 using butterfly_action::Publish;
+using butterfly_action::StopFetch;
 struct StartInner {
   std::uint64_t first_step = 0;
   std::uint32_t steps = 0;
@@ -195,8 +196,8 @@ struct Finished {};
 
 using RoundAction =
     std::variant<round_action::StartInner, round_action::StopInner, round_action::Prepare,
-                 round_action::Publish, round_action::Fetch, round_action::Average,
-                 round_action::Pair, round_action::Apply, round_action::Sync,
+                 round_action::Publish, round_action::Fetch, round_action::StopFetch,
+                 round_action::Average, round_action::Pair, round_action::Apply, round_action::Sync,
                  round_action::BeaconNow, round_action::Finished>;
 
 class Round {

@@ -8,6 +8,7 @@
 
 #include "grapevine/base/result.hpp"
 #include "grapevine/runtime/clock.hpp"
+#include "grapevine/runtime/gate.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -58,6 +59,19 @@ Awaitable<> store(Awaitable<Result<T>> operation, std::optional<Result<T>>& into
 }
 
 }  // namespace detail
+
+// The outcome of `operation`; nothing when `stop` is told first (the operation is cancelled and
+// awaited).
+template <class T>
+Awaitable<std::optional<Result<T>>> unless_told(std::shared_ptr<Gate> stop,
+                                                Awaitable<Result<T>> operation) {
+  std::optional<Result<T>> result;
+  std::vector<Awaitable<>> both;
+  both.push_back(detail::store(std::move(operation), result));
+  both.push_back(stop->wait());
+  if (co_await first_of(std::move(both)) != 0) co_return std::nullopt;
+  co_return std::move(result);
+}
 
 // `operation` or Errc::timed_out when `deadline` comes first (the operation is cancelled and
 // awaited; a value it still brought is kept).

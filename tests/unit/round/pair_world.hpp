@@ -357,6 +357,7 @@ class PairWorld : public sim::VirtualTime {
   void perform(std::size_t i, round_action::Finished const&) { peers_[i].finished = true; }
   void perform(std::size_t, round_action::Publish const&) { FAIL("published in pair mode"); }
   void perform(std::size_t, round_action::Fetch const&) { FAIL("fetched in pair mode"); }
+  void perform(std::size_t, round_action::StopFetch const&) { FAIL("fetched in pair mode"); }
   void perform(std::size_t, round_action::Average const&) { FAIL("averaged in pair mode"); }
 
   void perform(std::size_t i, pair_action::Send const& a) {

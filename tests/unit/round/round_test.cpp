@@ -98,6 +98,56 @@ TEST_CASE("a reducer whose results nobody can pull costs time, not the shards") 
   }
 }
 
+TEST_CASE("links that carry nothing cost some inputs, and nobody the agreement") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    RoundWorld world(6, seed, 6);
+    SeededRandom random(seed);
+    std::set<std::pair<std::size_t, std::size_t>> down;
+    for (std::size_t from = 0; from < 6; ++from)
+      for (int links = 0; links < 2; ++links) down.emplace(from, (from + 1 + random.below(5)) % 6);
+    world.carries = [down](std::size_t from, std::size_t to) { return !down.contains({from, to}); };
+    for (std::size_t i = 0; i < 6; ++i) world[i].step_time = 100ms;
+    world.start_all();
+    CHECK(world.run(1h, [&] { return world.all_finished() && world.versions().size() == 1; }));
+    for (std::size_t i = 0; i < 6; ++i) {
+      CHECK(world[i].syncs.empty());
+      REQUIRE(world[i].applied.size() == 6);
+      std::size_t mixed = 0;
+      for (auto const& apply : world[i].applied) {
+        for (auto const& result : apply.mixed[0].results) CHECK(result.has_value());
+        for (auto const& input : apply.mixed[0].inputs) mixed += input.shards;
+      }
+      CHECK(mixed >= 6 * 6 * 4 / 2);  // of six peers' four shards in each round
+    }
+  }
+}
+
+TEST_CASE("links that are slower than was measured are waited for while they bring something") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    RoundWorld world(4, seed, 4);
+    for (std::size_t i = 0; i < 4; ++i) world[i].step_time = 100ms;
+    world.takes = [](std::size_t) { return 9s; };  // 4 ms by the rates that the peers believe in
+    world.start_all();
+    CHECK(world.run(1h, [&] { return world.all_finished() && world.versions().size() == 1; }));
+    for (std::size_t i = 0; i < 4; ++i)
+      for (auto const& apply : world[i].applied) CHECK(apply.mixed[0].inputs.size() == 4);
+  }
+}
+
+TEST_CASE("one who gives what it has to give at a trickle holds nobody up for long") {
+  RoundWorld world(5, 1, 6);
+  world.takes = [](std::size_t from) { return Duration(from == 2 ? 50s : 1s); };
+  world.start_all();
+  // A round takes two transfers of a second; with the one awaited it would be 100 s.
+  CHECK(world.run(6 * 15s, [&] {
+    for (std::size_t i : {0, 1, 3, 4})
+      if (!world[i].finished) return false;
+    return true;
+  }));
+}
+
 TEST_CASE("a result names what was averaged, not what has come meanwhile") {
   ButterflySettings settings;
   settings.self = peer_number(1);

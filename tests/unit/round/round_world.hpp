@@ -40,6 +40,7 @@ class RoundWorld : public sim::VirtualTime {
     std::uint32_t inner_steps = 0;
     Instant inner_started{};
     std::set<BlobRef> blobs;
+    std::map<ShardBlob, std::size_t> stopped;  // times that a fetch was
     std::vector<round_action::Apply> applied;
     std::vector<std::string> syncs;
     bool finished = false;
@@ -103,6 +104,9 @@ class RoundWorld : public sim::VirtualTime {
     return id(static_cast<std::size_t>(&peer - peers_.data()));
   }
   std::function<bool(std::size_t from, std::size_t to)> connected = [](auto, auto) { return true; };
+  // What one announces reaches the other, but its blobs may not.
+  std::function<bool(std::size_t from, std::size_t to)> carries = [](auto, auto) { return true; };
+  std::function<Duration(std::size_t from)> takes = [](auto) { return 0s; };  // a blob, longer
   std::function<void(Announcement&)> tamper;  // on what is published
 
  private:
@@ -176,22 +180,38 @@ class RoundWorld : public sim::VirtualTime {
   }
   void perform(std::size_t i, round_action::Fetch const& a) {
     Duration const wait = latency();
+    auto const tell = [this, i, a, times = peers_[i].stopped[a.what]](std::string const& failure) {
+      if (peers_[i].stopped[a.what] == times) feed(i, round_event::Fetched{a.what, failure});
+    };
     later(wait, [=, this] {
       for (auto const& holder : a.holders)
         for (std::size_t j = 0; j < peers_.size(); ++j)
           if (id(j) == holder && peers_[j].alive && peers_[j].serves && connected(j, i) &&
-              peers_[j].blobs.contains(a.what.blob)) {
-            peers_[i].blobs.insert(a.what.blob);
-            return feed(i, round_event::Fetched{a.what, ""});
+              carries(j, i) && peers_[j].blobs.contains(a.what.blob)) {
+            return arrive(i, j, a, tell);
           }
+      auto const refused = [&](PeerId const& holder) {
+        for (std::size_t j = 0; j < peers_.size(); ++j)
+          if (id(j) == holder) return !carries(j, i) || !peers_[j].blobs.contains(a.what.blob);
+        return false;
+      };
+      if (std::ranges::all_of(a.holders, refused)) return tell("refused");
       bool const kept = std::ranges::any_of(peers_, [&](Peer const& peer) {
         return peer.dribbles && std::ranges::find(a.holders, id_of(peer)) != a.holders.end();
       });
       Instant const fails = kept ? a.deadline : std::min(a.deadline, now() + Duration(5s));
-      at(std::max(now(), fails),
-         [=, this] { feed(i, round_event::Fetched{a.what, "nobody serves it"}); });
+      at(std::max(now(), fails), [=] { tell("nobody serves it"); });
     });
   }
+  void arrive(std::size_t to, std::size_t from, round_action::Fetch const& a,
+              std::function<void(std::string const&)> const& tell) {
+    if (now() + takes(from) > a.deadline) return at(a.deadline, [=] { tell("too slow"); });
+    later(takes(from), [=, this] {
+      peers_[to].blobs.insert(a.what.blob);
+      tell("");
+    });
+  }
+  void perform(std::size_t i, round_action::StopFetch const& a) { ++peers_[i].stopped[a.what]; }
   void perform(std::size_t i, round_action::Average const& a) {
     std::string name = "average";
     for (auto const& input : a.inputs) name += input.root.hex() + std::to_string(input.tokens);

@@ -1,0 +1,131 @@
+// Which result of a shard a peer takes, of those announced, and where it gets it.
+
+#include "grapevine/base/limits.hpp"
+#include "grapevine/round/butterfly.hpp"
+#include "grapevine/round/norm_bound.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace grapevine {
+namespace {
+
+std::uint64_t total_tokens(ShardResult const& result) {
+  std::uint64_t total = 0;
+  for (auto const& input : result.inputs) {
+    if (total + input.tokens < total) return ~0ULL;
+    total += input.tokens;
+  }
+  return total;
+}
+
+}  // namespace
+
+bool Butterfly::right(Candidate const& candidate, std::uint32_t index) const {
+  auto const& result = candidate.result;
+  if (settings_.one_state && result.base != version_.state) return false;
+  if (candidate.reducer != settings_.self && !members_ever_.contains(candidate.reducer))
+    return false;
+  auto const is_ours = [this](auto const& input) { return input.peer == settings_.self; };
+  if (!settings_.one_state && std::ranges::none_of(result.inputs, is_ours)) return false;
+  // Every input must be what its author announced: a reducer cannot invent weight.
+  auto const as_announced = [&](ShardResult::Input const& input) {
+    auto const* const contribution = contribution_of(input.peer);
+    return contribution != nullptr && contribution->shards[index].root == input.root &&
+           contribution->tokens == input.tokens;
+  };
+  return std::ranges::all_of(result.inputs, as_announced) &&
+         std::ranges::all_of(bounded(result.inputs), std::identity{});
+}
+
+// Who was asked and has not delivered gives way to the next best; what comes late still counts.
+bool Butterfly::late(Candidate const& candidate) const {
+  auto const* const known = asked(result_of(candidate));
+  if (known == nullptr || !known->holders.contains(candidate.reducer)) return false;
+  return known->arrival == Arrival::failed ||
+         (known->arrival == Arrival::wanted && now_ >= overdue_at_);
+}
+
+bool Butterfly::usable(Candidate const& candidate, std::uint32_t index) const {
+  return !late(candidate) && right(candidate, index);
+}
+
+// Most tokens, then the lower root: peers that know the same candidates choose the same.
+Butterfly::Candidate const* Butterfly::better(Candidate const* a, Candidate const* b) const {
+  if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
+  auto const tokens_a = total_tokens(a->result);
+  auto const tokens_b = total_tokens(b->result);
+  if (tokens_a != tokens_b) return tokens_a > tokens_b ? a : b;
+  return b->result.result < a->result.result ? b : a;
+}
+
+Butterfly::Candidate const* Butterfly::best(std::uint32_t index) const {
+  Candidate const* chosen = nullptr;
+  for (auto const& candidate : book().shards[index].candidates)
+    if (usable(candidate, index)) chosen = better(chosen, &candidate);
+  return chosen;
+}
+
+Butterfly::Candidate const* Butterfly::best_here(std::uint32_t index) const {
+  Candidate const* chosen = nullptr;
+  for (auto const& candidate : book().shards[index].candidates)
+    if (arrival(result_of(candidate)) == Arrival::here && usable(candidate, index))
+      chosen = better(chosen, &candidate);
+  return chosen;
+}
+
+bool Butterfly::results_known() const {
+  for (std::uint32_t i = 0; i < settings_.shards; ++i)
+    if (best(i) == nullptr) return false;
+  return true;
+}
+
+bool Butterfly::results_here() const {
+  for (std::uint32_t i = 0; i < settings_.shards; ++i) {
+    auto const* const chosen = best(i);
+    if (chosen == nullptr || arrival(result_of(*chosen)) != Arrival::here) return false;
+  }
+  return true;
+}
+
+void Butterfly::want_results() {
+  for (std::uint32_t i = 0; i < settings_.shards; ++i) {
+    auto const* const chosen = best(i);
+    if (chosen == nullptr) {
+      ask_around(i);
+      continue;
+    }
+    std::vector<PeerId> holders;
+    for (auto const& candidate : book().shards[i].candidates)
+      if (candidate.result.result == chosen->result.result && candidate.reducer != settings_.self)
+        holders.push_back(candidate.reducer);
+    if (!holders.empty()) want({result_of(*chosen), std::move(holders), give_up_, {}});
+  }
+}
+
+// A result that its reducer does not give is had from those who have pulled it: a link that is down
+// costs this peer a detour, not its agreement with the others.
+void Butterfly::ask_around(std::uint32_t index) {
+  for (auto const& candidate : book().shards[index].candidates) {
+    if (!late(candidate) || !right(candidate, index)) continue;
+    auto& asked = blobs_.at(result_of(candidate));
+    if (now_ < asked.ask_again) continue;
+    asked.ask_again = now_ + settings_.wait_min / 8;
+    auto others = some_others(asked.holders, asked.asked_around++);
+    if (!others.empty()) fetch({result_of(candidate), std::move(others), give_up_, {}});
+  }
+}
+
+// Not the same each time, nor all of a large swarm.
+std::vector<PeerId> Butterfly::some_others(std::set<PeerId> const& except, std::size_t turn) const {
+  auto others = responsible();
+  std::erase_if(others, [&](PeerId const& peer) { return except.contains(peer); });
+  if (others.size() <= limits::blob_holders_max) return others;
+  auto const ours = std::ranges::lower_bound(others, settings_.self) - others.begin();
+  auto const first = static_cast<std::size_t>(ours) + turn * limits::blob_holders_max;
+  std::ranges::rotate(others, others.begin() + static_cast<std::ptrdiff_t>(first % others.size()));
+  others.resize(limits::blob_holders_max);
+  return others;
+}
+
+}  // namespace grapevine
