@@ -50,14 +50,75 @@ Result<> check_preset_name(std::string_view name) {
   return fail(Errc::config_invalid, "preset: not a short plain name");
 }
 
-Result<> check_ranges(ModelConfig const& config) {
+// What a person reads as the name of a field is what they wrote, in a manifest or a config.json.
+// The others are called the same in both.
+struct FieldNames {
+  char const* layers = "layers";
+  char const* heads = "heads";
+  char const* kv_heads = "kv_heads";
+  char const* context = "context";
+  char const* rms_eps = "rms_eps";
+};
+
+constexpr FieldNames manifest_names;
+constexpr FieldNames hugging_face_names{.layers = "num_hidden_layers",
+                                        .heads = "num_attention_heads",
+                                        .kv_heads = "num_key_value_heads",
+                                        .context = "max_position_embeddings",
+                                        .rms_eps = "rms_norm_eps"};
+
+Result<> check_ranges(ModelConfig const& config, FieldNames const& names) {
   TRY(in_range("vocab_size", config.vocab_size, limits::model_vocab_max));
   TRY(in_range("hidden_size", config.hidden_size, limits::model_width_max));
   TRY(in_range("intermediate_size", config.intermediate_size, limits::model_width_max));
-  TRY(in_range("num_hidden_layers", config.layers, limits::model_layers_max));
-  TRY(in_range("num_attention_heads", config.heads, limits::model_heads_max));
-  TRY(in_range("num_key_value_heads", config.kv_heads, limits::model_heads_max));
-  return in_range("max_position_embeddings", config.context, limits::model_context_max);
+  TRY(in_range(names.layers, config.layers, limits::model_layers_max));
+  TRY(in_range(names.heads, config.heads, limits::model_heads_max));
+  TRY(in_range(names.kv_heads, config.kv_heads, limits::model_heads_max));
+  return in_range(names.context, config.context, limits::model_context_max);
+}
+
+// "2 or 4": the divisors of `whole` on both sides of `count`.
+std::string nearest_divisors(std::uint32_t whole, std::uint32_t count) {
+  auto below = std::min(whole, count);
+  auto above = below;
+  while (whole % below != 0) --below;
+  while (whole % above != 0) ++above;
+  return below == above ? fmt::to_string(below) : fmt::format("{} or {}", below, above);
+}
+
+// The heads share out the width evenly, each an even one, for rotation turns pairs.
+Result<> check_heads(ModelConfig const& config, FieldNames const& names) {
+  if (config.hidden_size % 2 != 0)
+    return fail(Errc::config_invalid, fmt::format("hidden_size: {} is odd", config.hidden_size));
+  if (config.hidden_size / 2 % config.heads != 0)
+    return fail(Errc::config_invalid,
+                fmt::format("{}: {} do not share out hidden_size {} in even widths; {} would",
+                            names.heads, config.heads, config.hidden_size,
+                            nearest_divisors(config.hidden_size / 2, config.heads)));
+  if (config.heads % config.kv_heads != 0)
+    return fail(
+        Errc::config_invalid,
+        fmt::format("{}: {} do not divide {} {}; {} would", names.kv_heads, config.kv_heads,
+                    names.heads, config.heads, nearest_divisors(config.heads, config.kv_heads)));
+  return {};
+}
+
+Result<> check_as(ModelConfig const& config, FieldNames const& names) {
+  TRY(check_preset_name(config.preset));
+  TRY(check_ranges(config, names));
+  TRY(check_heads(config, names));
+  if (!std::isfinite(config.rope_theta) || config.rope_theta <= 1.0F)
+    return fail(Errc::config_invalid, "rope_theta: not a number above 1");
+  if (!std::isfinite(config.rms_eps) || config.rms_eps <= 0.0F || config.rms_eps >= 1.0F)
+    return fail(Errc::config_invalid, fmt::format("{}: not between 0 and 1", names.rms_eps));
+  // At most 2^9 layers of a few times 2^34 elements: the product cannot overflow 64 bits.
+  std::uint64_t const width = config.hidden_size;
+  std::uint64_t const layer = width * (4 * width + 3ull * config.intermediate_size);
+  std::uint64_t const heads = 2 * width * config.vocab_size;
+  if (layer * config.layers + heads > limits::model_elements_max)
+    return fail(Errc::config_invalid,
+                fmt::format("{}: the model has too many parameters", names.layers));
+  return {};
 }
 
 void add_layer(std::vector<TensorSpec>& tensors, ModelConfig const& config, std::uint32_t layer) {
@@ -165,27 +226,7 @@ Result<ModelConfig> model_preset(std::string_view name) {
 
 std::vector<std::string> model_preset_names() { return {"nano", "micro", "small"}; }
 
-Result<> check(ModelConfig const& config) {
-  TRY(check_preset_name(config.preset));
-  TRY(check_ranges(config));
-  if (config.hidden_size % config.heads != 0)
-    return fail(Errc::config_invalid, "hidden_size: not a multiple of num_attention_heads");
-  if (config.hidden_size / config.heads % 2 != 0)
-    return fail(Errc::config_invalid, "hidden_size: a head has an odd width, rotation needs pairs");
-  if (config.heads % config.kv_heads != 0)
-    return fail(Errc::config_invalid, "num_attention_heads: not a multiple of num_key_value_heads");
-  if (!std::isfinite(config.rope_theta) || config.rope_theta <= 1.0F)
-    return fail(Errc::config_invalid, "rope_theta: not a number above 1");
-  if (!std::isfinite(config.rms_eps) || config.rms_eps <= 0.0F || config.rms_eps >= 1.0F)
-    return fail(Errc::config_invalid, "rms_norm_eps: not between 0 and 1");
-  // At most 2^9 layers of a few times 2^34 elements: the product cannot overflow 64 bits.
-  std::uint64_t const width = config.hidden_size;
-  std::uint64_t const layer = width * (4 * width + 3ull * config.intermediate_size);
-  std::uint64_t const heads = 2 * width * config.vocab_size;
-  if (layer * config.layers + heads > limits::model_elements_max)
-    return fail(Errc::config_invalid, "num_hidden_layers: the model has too many parameters");
-  return {};
-}
+Result<> check(ModelConfig const& config) { return check_as(config, manifest_names); }
 
 Result<TensorLayout> model_layout(ModelConfig const& config) {
   TRY(check(config));
@@ -240,7 +281,7 @@ Result<ModelConfig> from_config_json(std::string_view text) {
   TRY(reader.read("rms_norm_eps", config.rms_eps));
   TRY(reader.read("tie_word_embeddings", config.tied_head));
   TRY(reader.read("grapevine_preset", config.preset));
-  TRY(check(config));
+  TRY(check_as(config, hugging_face_names));
   std::uint32_t head_width = config.hidden_size / config.heads;
   TRY(reader.read("head_dim", head_width, false));
   if (head_width != config.hidden_size / config.heads)

@@ -1,5 +1,5 @@
-// ModelConfig: the shape of a decoder-only Llama-style transformer, with the field names and
-// meaning of a Hugging Face config.json (model_type "llama", or "qwen2" when qkv_bias). Pure; a
+// ModelConfig: the shape of a decoder-only Llama-style transformer, read and written as a
+// Hugging Face config.json (model_type "llama", or "qwen2" when qkv_bias). Pure; a
 // value.
 #pragma once
 
@@ -32,7 +32,7 @@ struct ModelConfig {
 // nano (about 1 M parameters, bytes, context 128), micro (about 10 M), small (about 125 M).
 [[nodiscard]] Result<ModelConfig> model_preset(std::string_view name);
 [[nodiscard]] std::vector<std::string> model_preset_names();
-// Divisibility, ranges and an upper bound of 2^40 elements; the message names the field.
+// Divisibility, ranges and an upper bound of 2^40 elements; the message names the field as here.
 [[nodiscard]] Result<> check(ModelConfig const& config);
 // The parameters, with canonical names ("model.layers.0.self_attn.q_proj.weight", …).
 [[nodiscard]] Result<TensorLayout> model_layout(ModelConfig const& config);

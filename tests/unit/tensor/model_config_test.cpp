@@ -47,23 +47,26 @@ TEST_CASE("check names the field") {
   CHECK(complaint([](C& c) {
           c.vocab_size = limits::model_vocab_max + 1;
         }).starts_with("vocab_size:"));
-  CHECK(complaint([](C& c) { c.hidden_size = 130; }).starts_with("hidden_size:"));
-  CHECK(complaint([](C& c) { c.hidden_size = 4; }).starts_with("hidden_size:"));
+  CHECK(complaint([](C& c) { c.hidden_size = 129; }).starts_with("hidden_size:"));
+  CHECK(complaint([](C& c) { c.hidden_size = 130; }) ==
+        "heads: 4 do not share out hidden_size 130 in even widths; 1 or 5 would");
+  CHECK(complaint([](C& c) { c.hidden_size = 4; }).ends_with("even widths; 2 would"));
+  CHECK(complaint([](C& c) { c.heads = 3; }).ends_with("even widths; 2 or 4 would"));
   CHECK(complaint([](C& c) { c.intermediate_size = 0; }).starts_with("intermediate_size:"));
-  CHECK(complaint([](C& c) {
-          c.layers = limits::model_layers_max + 1;
-        }).starts_with("num_hidden_layers:"));
-  CHECK(complaint([](C& c) { c.heads = 0; }).starts_with("num_attention_heads:"));
-  CHECK(complaint([](C& c) { c.kv_heads = 3; }).starts_with("num_attention_heads:"));
-  CHECK(complaint([](C& c) { c.kv_heads = 0; }).starts_with("num_key_value_heads:"));
-  CHECK(complaint([](C& c) { c.context = 0; }).starts_with("max_position_embeddings:"));
+  CHECK(complaint([](C& c) { c.layers = limits::model_layers_max + 1; }).starts_with("layers:"));
+  CHECK(complaint([](C& c) { c.heads = 0; }).starts_with("heads:"));
+  CHECK(complaint([](C& c) { c.kv_heads = 3; }) ==
+        "kv_heads: 3 do not divide heads 4; 2 or 4 would");
+  CHECK(complaint([](C& c) { c.kv_heads = 5; }).ends_with("; 4 would"));
+  CHECK(complaint([](C& c) { c.kv_heads = 0; }).starts_with("kv_heads:"));
+  CHECK(complaint([](C& c) { c.context = 0; }).starts_with("context:"));
   CHECK(complaint([](C& c) { c.rope_theta = 0; }).starts_with("rope_theta:"));
-  CHECK(complaint([](C& c) { c.rms_eps = -1; }).starts_with("rms_norm_eps:"));
+  CHECK(complaint([](C& c) { c.rms_eps = -1; }).starts_with("rms_eps:"));
   CHECK(complaint([](C& c) { c.preset = "two\nlines"; }).starts_with("preset:"));
   CHECK(complaint([](C& c) {
           c.hidden_size = c.intermediate_size = limits::model_width_max;
           c.layers = limits::model_layers_max;
-        }).starts_with("num_hidden_layers:"));
+        }).starts_with("layers:"));
 }
 
 TEST_CASE("the layout carries Hugging Face names and shapes") {
@@ -104,6 +107,10 @@ TEST_CASE("config.json refuses what this model does not compute") {
   CHECK(reread(json, ": 256", ": -1").error().detail() == "config.json: vocab_size is not a count");
   CHECK(reread(json, "\"vocab_size\"", "\"x\"").error().detail() ==
         "config.json: vocab_size is missing");
+  CHECK(reread(json, "heads\": 4", "heads\": 3")
+            .error()
+            .detail()
+            .starts_with("num_attention_heads: 3 do not share out hidden_size 128"));
   CHECK(from_config_json("[]").error().errc() == Errc::config_invalid);
   CHECK(from_config_json("{").error().errc() == Errc::config_invalid);
   CHECK(from_config_json(std::string(limits::model_config_json_max + 1, ' ')).error().errc() ==

@@ -64,7 +64,7 @@ TEST_CASE("a manifest keeps its rules") {
   CHECK(complaint([](M& m) { m.tokenizer = ""; }) == "tokenizer: empty");
   CHECK(complaint([](M& m) { m.parameters += 1; }).starts_with("parameters: "));
   CHECK(complaint([](M& m) { m.schema_hash = {}; }) == "schema_hash: not that of the model");
-  CHECK(complaint([](M& m) { m.model.heads = 3; }).starts_with("model.hidden_size"));
+  CHECK(complaint([](M& m) { m.model.heads = 3; }).starts_with("model.heads: 3 do not"));
   CHECK(complaint([](M& m) { m.shards = 0; }) == "shards: 0 is not in 1..16");
   CHECK(complaint([](M& m) { m.shards = limits::shards_max; }).empty());
   CHECK(complaint([](M& m) { m.shards = limits::shards_max + 1; }) == "shards: 17 is not in 1..16");
