@@ -19,7 +19,10 @@ std::vector<Hash> hash_chunks(Bytes const& bytes) {
 }  // namespace
 
 BlobExchange::State::State(Doors to, Host& on, Options with)
-    : doors(to), host(on), options(with), tasks(doors.executor) {}
+    : doors(to), host(on), options(with), tasks(doors.executor) {
+  if (options.up_bytes_per_s > 0) up.emplace(options.up_bytes_per_s);
+  if (options.down_bytes_per_s > 0) down.emplace(options.down_bytes_per_s);
+}
 
 BlobExchange::BlobExchange(Doors doors, Host& host, Options options)
     : state_(std::make_unique<State>(doors, host, options)) {}
@@ -73,8 +76,19 @@ Blob BlobExchange::find(BlobRef const& ref) const {
   return found ? found->blob : nullptr;
 }
 
+std::uint64_t BlobExchange::State::chunks_at_once(std::optional<RateCap> const& cap) {
+  if (!cap) return limits::blob_request_chunks_max;
+  auto const passing = cap->bytes_in(limits::blob_request_aim) / limits::blob_chunk_bytes;
+  return std::clamp<std::uint64_t>(passing, 1, limits::blob_request_chunks_max);
+}
+
+void BlobExchange::serve(bool serves) { state_->serves = serves; }
+
 BlobExchange::Counters BlobExchange::counters() const {
   auto out = state_->counters;
+  auto& rate = out.fetch_bytes_per_s;
+  for (auto const* cap : {&state_->up, &state_->down})
+    if (*cap && (rate == 0 || rate > (*cap)->bytes_per_s())) rate = (*cap)->bytes_per_s();
   out.partial_bytes = state_->suspended_bytes() + state_->transfer_bytes;
   return out;
 }

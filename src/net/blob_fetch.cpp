@@ -238,15 +238,17 @@ Awaitable<Result<>> BlobExchange::State::pull_from(PeerId holder, Transfer trans
       Claimed(Claimed const&) = delete;
       BlobTransfer& transfer;
       BlobTransfer::Claim claim;  // what of it has not come yet
-    } claimed(*transfer, std::min(wanted, fair));
+    } claimed(*transfer, std::min({wanted, fair, chunks_at_once(down)}));
     if (claimed.claim.count == 0) {
       pulse.idle = true;
       co_await transfer->changed.wait();  // another may give chunks back
       pulse = {now(), false};
       continue;
     }
-    auto const begun = now();
     auto const count = claimed.claim.count;
+    auto const range = blob::chunks_range(transfer->size(), claimed.claim.first, count);
+    co_await await_turn(range.size, pulse);
+    auto const begun = now();
     CO_TRY(co_await pull_range(stream, holder, transfer, claimed.claim, pulse));
     auto const seconds = std::max(to_seconds(now() - begun), 1e-3);
     auto const aim = static_cast<double>(count) * to_seconds(limits::blob_request_aim) / seconds;
@@ -271,6 +273,7 @@ Awaitable<Result<>> BlobExchange::State::describe(ByteStream& stream, PeerId hol
   } const describing(*transfer);
 
   auto const ref = transfer->ref();
+  co_await await_turn(std::min<std::uint64_t>(ref.bytes, limits::blob_chunk_bytes), pulse);
   ChunkRequest const opening{ref, 0, 1, true};
   CO_TRY_ASSIGN(auto response, co_await ask(stream, opening, pulse));
   if (response.bytes > options.partial_bytes_max)
@@ -300,6 +303,15 @@ Awaitable<Result<>> BlobExchange::State::describe(ByteStream& stream, PeerId hol
     ASSERT(!bad);
   }
   co_return Result<>{};
+}
+
+// What is asked for comes as fast as the link is. Asked for at the rate of the cap, it comes at
+// that rate, a request at a time.
+Awaitable<> BlobExchange::State::await_turn(std::uint64_t bytes, Pulse& pulse) {
+  if (!down) co_return;
+  pulse.idle = true;
+  co_await doors.clock.sleep_until(down->book(bytes, now()));
+  pulse = {now(), false};
 }
 
 // A large buffer is made, and so zeroed, on the worker.

@@ -1,11 +1,25 @@
 // The serving side of BlobExchange. Chunks go out straight from the shared blob; a slow reader
-// holds a stream's window and nothing more.
+// holds a stream's window and nothing more. Under a cap one answer goes out after another: who
+// comes when more is booked than fits a moment is told when to come again, and loses no time on us.
 #include "blob_state_detail.hpp"
 #include "grapevine/base/assert.hpp"
 #include "grapevine/crypto/merkle.hpp"
 #include "grapevine/wire/framing.hpp"
 
 namespace grapevine {
+namespace {
+
+// Booked for longer than this, the cap has no room for another answer.
+constexpr Duration booked_max = 1s;
+constexpr Duration piece_time = 50ms;
+constexpr std::uint64_t piece_bytes_min = 1024;
+
+std::uint32_t milliseconds_of(Duration pause) {
+  auto const whole = std::chrono::ceil<std::chrono::milliseconds>(pause).count();
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(whole, limits::retry_after_ms_max));
+}
+
+}  // namespace
 
 void BlobExchange::State::keep(BlobRef const& ref, std::vector<Hash> leaves, Blob blob) {
   ASSERT(blob->size() == ref.bytes);
@@ -81,28 +95,48 @@ Awaitable<Result<>> BlobExchange::State::answer(ByteStream& stream, ChunkRequest
 
   ChunkResponse response;
   Blob source;
+  auto const* const found = serves ? lookup(request.blob) : nullptr;
+  Duration const booked = up ? up->backlog(now()) : Duration{};
   if (counters.serving > limits::blob_streams_served_max ||
       load.answers > limits::blob_streams_served_per_peer_max) {
     response.status = ChunkStatus::busy;
-    response.retry_after_ms = static_cast<std::uint32_t>(
-        std::chrono::floor<std::chrono::milliseconds>(limits::blob_busy_pause).count());
-  } else if (auto const* found = lookup(request.blob)) {
+    response.retry_after_ms = milliseconds_of(limits::blob_busy_pause);
+  } else if (found != nullptr && booked > booked_max) {
+    response.status = ChunkStatus::busy;
+    response.retry_after_ms = milliseconds_of(booked - booked_max / 2);
+  } else if (found != nullptr) {
     source = found->blob;
     auto const chunks = found->leaves->size();
     auto const left = request.first < chunks ? chunks - request.first : 0;
     response.bytes = source->size();
-    response.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.count, left));
+    response.count = static_cast<std::uint32_t>(
+        std::min({std::uint64_t{request.count}, left, chunks_at_once(up)}));
     if (request.want_leaves) response.leaves = *found->leaves;
   } else {
     response.status = ChunkStatus::not_found;
   }
   Bytes header;
   append_frame(header, encode(response));
+  if (response.count == 0) co_return co_await write(stream, header);
+  auto const range = blob::chunks_range(source->size(), request.first, response.count);
+  auto const chunks = ByteView(*source).subspan(range.offset, range.size);
+  Instant const begin = up ? up->book(chunks.size(), now()) : now();
   CO_TRY(co_await write(stream, header));
-  for (std::uint64_t i = request.first; i < request.first + response.count; ++i) {
-    auto const range = blob::chunk_range(source->size(), i);
-    CO_TRY(co_await write(stream, ByteView(*source).subspan(range.offset, range.size)));
-    counters.bytes_served += range.size;
+  co_return co_await send_chunks(stream, chunks, begin);
+}
+
+Awaitable<Result<>> BlobExchange::State::send_chunks(ByteStream& stream, ByteView chunks,
+                                                     Instant begin) {
+  std::size_t const piece_max =
+      up ? std::clamp<std::uint64_t>(up->bytes_in(piece_time), piece_bytes_min,
+                                     limits::blob_chunk_bytes)
+         : limits::blob_chunk_bytes;
+  for (std::size_t sent = 0; sent < chunks.size();) {
+    if (up) co_await doors.clock.sleep_until(begin + up->time_of(sent));
+    auto const piece = chunks.subspan(sent, std::min(piece_max, chunks.size() - sent));
+    CO_TRY(co_await write(stream, piece));
+    sent += piece.size();
+    counters.bytes_served += piece.size();
   }
   co_return Result<>{};
 }

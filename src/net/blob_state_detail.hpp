@@ -3,6 +3,7 @@
 #pragma once
 
 #include "blob_transfer_detail.hpp"
+#include "grapevine/base/rate_cap.hpp"
 
 namespace grapevine {
 
@@ -39,6 +40,8 @@ struct BlobExchange::State {
     std::size_t answers = 0;  // being written
   };
   std::map<PeerId, Load> loads;
+  std::optional<RateCap> up, down;
+  bool serves = true;
   bool stopping = false;
   TaskGroup tasks;
 
@@ -50,6 +53,7 @@ struct BlobExchange::State {
   [[nodiscard]] bool has_room(PeerId const& peer) const;
   Awaitable<Result<>> serve_one(ByteStream& stream, Load& load);
   Awaitable<Result<>> answer(ByteStream& stream, ChunkRequest request, Load& load);
+  Awaitable<Result<>> send_chunks(ByteStream& stream, ByteView chunks, Instant begin);
   Awaitable<Result<>> write(ByteStream& stream, ByteView bytes);
 
   // what is fetched
@@ -71,8 +75,13 @@ struct BlobExchange::State {
   // The answer to `request`; waits and asks again while the holder is busy.
   Awaitable<Result<ChunkResponse>> ask(ByteStream& stream, ChunkRequest request, Pulse& pulse);
   Awaitable<Result<>> read_chunk(ByteStream& stream, MutableByteView into, Pulse& pulse);
+  // Until the cap lets so many bytes in nothing is asked.
+  Awaitable<> await_turn(std::uint64_t bytes, Pulse& pulse);
   Awaitable<Result<Bytes>> make_buffer(std::uint64_t bytes);
   Error bad_chunk(std::uint64_t index);
+
+  // How many chunks one request is for at most, and how many one answer holds.
+  [[nodiscard]] static std::uint64_t chunks_at_once(std::optional<RateCap> const& cap);
 
   void note_rate(BlobTransfer const& transfer);
   void suspend(BlobTransfer& transfer);

@@ -22,6 +22,13 @@ struct ChunkRange {
   auto const offset = index * limits::blob_chunk_bytes;
   return {offset, std::min<std::uint64_t>(limits::blob_chunk_bytes, bytes - offset)};
 }
+// So many chunks from `first` on, at least one: where they are.
+[[nodiscard]] inline ChunkRange chunks_range(std::uint64_t bytes, std::uint64_t first,
+                                             std::uint64_t count) {
+  auto const begin = first * limits::blob_chunk_bytes;
+  auto const end = std::min<std::uint64_t>(bytes, (first + count) * limits::blob_chunk_bytes);
+  return {begin, end - begin};
+}
 
 // Errc::oversize before anything is read when the length is above `bytes_max`.
 Awaitable<Result<Bytes>> read_message(ByteStream& stream, std::size_t bytes_max);

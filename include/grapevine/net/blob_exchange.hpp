@@ -2,9 +2,11 @@
 // fetches from several holders at once, chunk by chunk, each checked against the Merkle root before
 // it counts. A broken link loses at most the chunks in flight: it is dialled once more, and a later
 // fetch of the same blob goes on where this one stopped. Memory is bounded by what is kept plus
-// what is being fetched. Loop thread only.
+// what is being fetched. Caps on what goes out and comes in shape the chunks and nothing else, so
+// that beacons, gossip and pings stay alive under any. Loop thread only.
 #pragma once
 
+#include "grapevine/base/limits.hpp"
 #include "grapevine/net/host.hpp"
 #include "grapevine/wire/blob_ref.hpp"
 
@@ -17,9 +19,16 @@ using Blob = std::shared_ptr<Bytes const>;
 
 class BlobExchange {
  public:
+  static constexpr std::uint64_t rate_cap_min =  // twice what that takes
+      2 * limits::blob_chunk_bytes /
+      std::chrono::duration_cast<std::chrono::seconds>(limits::blob_chunk_max).count();
+
   struct Options {
     std::uint64_t kept_bytes_max = 2ull << 30;     // keep() refuses above it
     std::uint64_t partial_bytes_max = 1ull << 30;  // of unfinished fetches, oldest dropped first
+    // 0: no cap; else at least rate_cap_min, or no chunk would pass in its time.
+    std::uint64_t up_bytes_per_s = 0;
+    std::uint64_t down_bytes_per_s = 0;
   };
   BlobExchange(Doors doors, Host& host, Options options);
   ~BlobExchange();
@@ -32,6 +41,8 @@ class BlobExchange {
   void keep_as(BlobRef ref, std::vector<Hash> leaves, Blob blob);  // hashed already
   void release(BlobRef const& ref);
   [[nodiscard]] Blob find(BlobRef const& ref) const;
+  // While it does not serve it answers that it has nothing.
+  void serve(bool serves);
 
   struct FetchReport {
     std::uint64_t bytes = 0;    // pulled now
@@ -53,7 +64,8 @@ class BlobExchange {
     std::uint64_t bytes_served = 0, bytes_fetched = 0, chunks_bad = 0, fetches_failed = 0;
     std::uint64_t kept_bytes = 0, partial_bytes = 0;
     std::size_t serving = 0;
-    double fetch_bytes_per_s = 0;  // smoothed over recent fetches, 0 when unknown
+    // Smoothed over recent fetches, but no more than the caps; 0 when unknown.
+    double fetch_bytes_per_s = 0;
   };
   [[nodiscard]] Counters counters() const;
 

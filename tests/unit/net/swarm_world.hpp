@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <optional>
 #include <set>
 
@@ -14,10 +15,10 @@ namespace grapevine::testing {
 
 class SwarmNode final : public sim::Program {
  public:
-  explicit SwarmNode(Doors doors)
+  explicit SwarmNode(Doors doors, BlobExchange::Options blob_options = {})
       : host(doors, Identity::generate(doors.random), options()),
         gossip(doors, host, {.seqno_first = doors.clock.unix_ns()}),
-        blobs(doors, host, {}) {}
+        blobs(doors, host, blob_options) {}
   Awaitable<> run() override {
     auto const started = host.start();
     REQUIRE(started.has_value());
@@ -47,10 +48,13 @@ class SwarmNode final : public sim::Program {
 
 class SwarmWorld {
  public:
-  explicit SwarmWorld(std::size_t count, std::uint64_t seed = 1)
+  explicit SwarmWorld(std::size_t count, std::uint64_t seed = 1,
+                      std::map<std::size_t, BlobExchange::Options> blob_options = {})
       : world(options(seed)), count_(count) {
-    for (std::size_t i = 0; i < count; ++i)
-      world.add_node([](Doors doors) { return std::make_unique<SwarmNode>(doors); });
+    for (std::size_t i = 0; i < count; ++i) {
+      auto const with = blob_options[i];
+      world.add_node([with](Doors doors) { return std::make_unique<SwarmNode>(doors, with); });
+    }
     world.run_for(std::chrono::seconds(1));
   }
   ~SwarmWorld() {
