@@ -142,6 +142,11 @@ struct Race {
   Gate ended;
 };
 
+void end(Race& race, std::size_t index) {
+  if (!race.first) race.first = index;
+  race.ended.notify_all();
+}
+
 Awaitable<> run_one(Awaitable<> task, std::size_t index, Race& race) {
   std::exception_ptr error;
   try {
@@ -149,14 +154,20 @@ Awaitable<> run_one(Awaitable<> task, std::size_t index, Race& race) {
   } catch (...) {
     error = std::current_exception();
   }
-  if (!race.first) race.first = index;
-  race.ended.notify_all();
-  if (error) std::rethrow_exception(error);
+  end(race, index);
+  abort_unless_cancellation(error);
 }
 
-Awaitable<> run_race(TaskGroup& group, Race& race, std::vector<Awaitable<>>& tasks) {
+Awaitable<> wait_for_first(TaskGroup& group, Race& race, std::vector<Awaitable<>>& tasks) {
   for (std::size_t i = 0; i < tasks.size(); ++i) group.spawn(run_one(std::move(tasks[i]), i, race));
   while (!race.first) co_await race.ended.wait();
+}
+
+Awaitable<> run_race(Race& race, std::vector<Awaitable<>>& tasks) {
+  std::function<Awaitable<>(TaskGroup&)> body = [&race, &tasks](TaskGroup& group) {
+    return wait_for_first(group, race, tasks);
+  };
+  co_await with_tasks(std::move(body));
 }
 
 }  // namespace
@@ -164,21 +175,21 @@ Awaitable<> run_race(TaskGroup& group, Race& race, std::vector<Awaitable<>>& tas
 Awaitable<std::size_t> first_of(std::vector<Awaitable<>> tasks) {
   ASSERT(!tasks.empty());
   Race race;
-  std::function<Awaitable<>(TaskGroup&)> body = [&race, &tasks](TaskGroup& group) {
-    return run_race(group, race, tasks);
-  };
-  co_await with_tasks(std::move(body));
+  co_await run_race(race, tasks);
   co_return *race.first;
 }
 
 namespace detail {
 
 Awaitable<bool> ended_by(Clock& clock, Instant deadline, Awaitable<> operation) {
-  std::vector<Awaitable<>> both;
-  both.push_back(std::move(operation));
-  both.push_back(clock.sleep_until(deadline));
-  std::size_t const first = co_await first_of(std::move(both));
-  co_return first == 0;
+  Race race;
+  std::function<void()> ring = [&race] { end(race, 1); };
+  auto const executor = co_await asio::this_coro::executor;
+  auto const alarm = clock.alarm(executor, deadline, std::move(ring));
+  std::vector<Awaitable<>> one;
+  one.push_back(std::move(operation));
+  co_await run_race(race, one);
+  co_return *race.first == 0;
 }
 
 }  // namespace detail

@@ -9,29 +9,21 @@ constexpr std::uint64_t unix_ns_at_start = 1'767'225'600'000'000'000;  // 2026-0
 constexpr Instant start_of_the_world{std::chrono::seconds(1000)};
 constexpr std::int64_t million = 1'000'000;
 
-// An event that is forgotten when its sleeper is gone.
-class Alarm {
+class SimAlarm final : public Alarm {
  public:
-  Alarm(Machine& machine, Instant due) : scheduler_(machine.scheduler()) {
-    auto ring = [this, &machine] {
+  SimAlarm(Machine& machine, Instant due, std::function<void()> ring)
+      : scheduler_(machine.scheduler()) {
+    auto event = [&machine, call = std::move(ring)] {
       machine.note("wake");
-      rung_ = true;
-      changed_.notify_all();
+      call();
     };
-    id_ = scheduler_.at(due, std::move(ring));
+    id_ = scheduler_.at(due, std::move(event));
   }
-  Alarm(Alarm const&) = delete;
-  ~Alarm() { scheduler_.forget(id_); }
-
-  Awaitable<> wait() {
-    while (!rung_) co_await changed_.wait();
-  }
+  ~SimAlarm() override { scheduler_.forget(id_); }
 
  private:
   Scheduler& scheduler_;
   Scheduler::EventId id_;
-  bool rung_ = false;
-  Gate changed_;
 };
 
 struct Flag {
@@ -77,8 +69,19 @@ std::uint64_t SimClock::unix_ns() const {
 Awaitable<> SimClock::sleep_until(Instant due) {
   if (machine_.off) throw_cancelled();
   if (due <= now()) co_return;
-  Alarm alarm(machine_, true_time(due));
-  co_await alarm.wait();
+  bool rung = false;
+  Gate changed;
+  auto ring = [&rung, &changed] {
+    rung = true;
+    changed.notify_all();
+  };
+  SimAlarm const alarm(machine_, true_time(due), std::move(ring));
+  while (!rung) co_await changed.wait();
+}
+
+std::unique_ptr<Alarm> SimClock::alarm(Executor const& /*executor*/, Instant due,
+                                       std::function<void()> ring) {
+  return std::make_unique<SimAlarm>(machine_, true_time(due), std::move(ring));
 }
 
 Duration SimWorker::draw_cost() {

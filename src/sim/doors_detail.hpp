@@ -16,6 +16,8 @@ class SimClock final : public Clock {
   [[nodiscard]] Instant now() const override;
   [[nodiscard]] std::uint64_t unix_ns() const override;
   Awaitable<> sleep_until(Instant due) override;
+  [[nodiscard]] std::unique_ptr<Alarm> alarm(Executor const& executor, Instant due,
+                                             std::function<void()> ring) override;
 
  private:
   [[nodiscard]] Instant true_time(Instant shown) const;

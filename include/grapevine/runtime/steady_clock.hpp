@@ -10,6 +10,8 @@ class SteadyClock final : public Clock {
   [[nodiscard]] Instant now() const override;
   [[nodiscard]] std::uint64_t unix_ns() const override;
   Awaitable<> sleep_until(Instant due) override;
+  [[nodiscard]] std::unique_ptr<Alarm> alarm(Executor const& executor, Instant due,
+                                             std::function<void()> ring) override;
 };
 
 }  // namespace grapevine

@@ -10,16 +10,12 @@
 #include "grapevine/runtime/clock.hpp"
 #include "grapevine/runtime/gate.hpp"
 
-#include <boost/asio/any_io_executor.hpp>
-
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 namespace grapevine {
-
-using Executor = boost::asio::any_io_executor;
 
 class TaskGroup {
  public:

@@ -7,6 +7,7 @@
 #include "loop_fixture.hpp"
 
 #include <doctest/doctest.h>
+#include <boost/asio/this_coro.hpp>
 
 using namespace grapevine;
 
@@ -215,4 +216,32 @@ TEST_CASE_FIXTURE(LoopFixture, "a task that is cancelled before it begins never 
   group.spawn(nothing(ends));
   run(group.join());
   CHECK(ends == 1);
+}
+
+namespace {
+
+Awaitable<> set_alarms(std::vector<int>& rung) {
+  SteadyClock clock;
+  Gate changed;
+  auto const executor = co_await boost::asio::this_coro::executor;
+  auto const set = [&](int number, Duration after) {
+    auto ring = [&rung, &changed, number] {
+      rung.push_back(number);
+      changed.notify_all();
+    };
+    return clock.alarm(executor, clock.now() + after, std::move(ring));
+  };
+  auto const later = set(3, 2ms), long_over = set(1, -1s);
+  CHECK(rung.empty());  // never inside the call
+  (void)set(0, -1s);    // gone before it could
+  auto const never = set(4, 60min);
+  while (rung.size() < 2) co_await changed.wait();
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(LoopFixture, "an alarm rings once when it is due, and not when it is gone") {
+  std::vector<int> rung;
+  run(set_alarms(rung));
+  CHECK(rung == std::vector{1, 3});
 }
