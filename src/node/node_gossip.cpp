@@ -28,7 +28,7 @@ void Node::State::subscribe() {
 }
 
 Verdict Node::State::take_beacon(GossipMessage const& message) {
-  auto const beacon = verify_beacon(message.data, manifest->run);
+  auto const beacon = verify_beacon(message.data, manifest->run, &message.from);
   if (!beacon || beacon->signer() != message.from) return Verdict::reject;
   if (beacon->signer() == self) return Verdict::ignore;
   auto const& told = **beacon;

@@ -121,8 +121,8 @@ Bytes sign_beacon(Beacon const& beacon, Identity const& signer) {
   return sign_message(kind, beacon, signer, check_beacon);
 }
 
-Result<Verified<Beacon>> verify_beacon(ByteView bytes, Hash const& run) {
-  TRY_ASSIGN(auto beacon, verify_message<Beacon>(kind, bytes, decode_payload));
+Result<Verified<Beacon>> verify_beacon(ByteView bytes, Hash const& run, PeerId const* author) {
+  TRY_ASSIGN(auto beacon, verify_message<Beacon>(kind, bytes, decode_payload, author));
   TRY(policy::require(beacon->run == run, "beacon of another run"));
   return beacon;
 }

@@ -31,8 +31,9 @@ template <class T, class Check>
 }
 
 template <class T, class Decode>
-[[nodiscard]] Result<Verified<T>> verify_message(MessageKind kind, ByteView bytes, Decode decode) {
-  TRY_ASSIGN(auto const opened, open_envelope(kind.domain, bytes, kind.bytes_max));
+[[nodiscard]] Result<Verified<T>> verify_message(MessageKind kind, ByteView bytes, Decode decode,
+                                                 PeerId const* author = nullptr) {
+  TRY_ASSIGN(auto const opened, open_envelope(kind.domain, bytes, kind.bytes_max, author));
   TRY_ASSIGN(T value, decode(opened.payload));
   return VerifiedMaker::make(std::move(value), opened.signer);
 }

@@ -89,7 +89,10 @@ struct ShardResult {
 using Announcement = std::variant<Contribution, ShardResult>;
 
 [[nodiscard]] Bytes sign_beacon(Beacon const& beacon, Identity const& signer);
-[[nodiscard]] Result<Verified<Beacon>> verify_beacon(ByteView bytes, Hash const& run);
+// `author` as in open_envelope(). For beacons alone: nobody keeps them, while an announcement is
+// named in the ledger as a proof to others, who see its envelope and no gossip.
+[[nodiscard]] Result<Verified<Beacon>> verify_beacon(ByteView bytes, Hash const& run,
+                                                     PeerId const* author = nullptr);
 [[nodiscard]] Bytes sign_announcement(Announcement const& announcement, Identity const& signer);
 [[nodiscard]] Result<Verified<Announcement>> verify_announcement(ByteView bytes, Hash const& run);
 

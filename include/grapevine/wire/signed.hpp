@@ -35,8 +35,12 @@ struct OpenedEnvelope {
   PublicKey key;
   PeerId signer;
 };
+// `author`, where given, has signed these very bytes in another way that the caller has checked (as
+// the whole of a gossip message): a signature of the same key inside would prove nothing more, and
+// is not looked at. One of any other signer is.
 // Errc::oversize, Errc::malformed, Errc::bad_key, Errc::bad_signature.
 [[nodiscard]] Result<OpenedEnvelope> open_envelope(std::string_view domain, ByteView envelope,
-                                                   std::size_t bytes_max);
+                                                   std::size_t bytes_max,
+                                                   PeerId const* author = nullptr);
 
 }  // namespace grapevine

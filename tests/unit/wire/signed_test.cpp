@@ -16,6 +16,11 @@ Errc error_of(ByteView envelope) {
   return open_envelope("beacon", envelope, bytes_max).error().errc();
 }
 
+Bytes signed_text(std::string const& domain, std::string const& payload) {
+  std::string const text = "grapevine:" + domain + '\0' + payload;
+  return {text.begin(), text.end()};
+}
+
 }  // namespace
 
 TEST_CASE("an envelope opens to its payload and signer") {
@@ -56,6 +61,23 @@ TEST_CASE("an envelope is held against its cap first") {
   CHECK(open_envelope("beacon", envelope, envelope.size() - 1).error().errc() == Errc::oversize);
   CHECK(open_envelope("beacon", envelope, 0).error().errc() == Errc::oversize);
   CHECK(error_of({}) == Errc::malformed);
+}
+
+TEST_CASE("who has signed the envelope's bytes otherwise is believed about its own alone") {
+  auto envelope = sign_envelope("beacon", as_bytes("hello"), key_a);
+  auto const signature = key_a.sign(signed_text("beacon", "hello"));
+  auto const at = std::ranges::search(envelope, signature).begin();
+  REQUIRE(at != envelope.end());
+  *at ^= 1;
+  auto const opened_for = [&](PeerId const* author) {
+    return open_envelope("beacon", envelope, bytes_max, author);
+  };
+  CHECK(opened_for(nullptr).error().errc() == Errc::bad_signature);
+  CHECK(opened_for(&peer_b).error().errc() == Errc::bad_signature);
+  CHECK(opened_for(&peer_a).value().signer == peer_a);
+  // Whose envelope is whole is said to have signed it, whoever hands it on.
+  *at ^= 1;
+  CHECK(opened_for(&peer_b).value().signer == peer_a);
 }
 
 TEST_CASE("keys of small order sign nothing") {
