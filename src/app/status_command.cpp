@@ -45,6 +45,19 @@ void print_peers(Json const& peers) {
   fmt::print("{}", table.text());
 }
 
+std::string caps_words(Json const& caps) {
+  auto const bytes = [&caps](char const* key) { return caps.at(key).get<std::uint64_t>(); };
+  std::string words;
+  if (caps.at("up_bytes_per_s").is_number())
+    words += fmt::format(" sends at most {}/s;", bytes_text(bytes("up_bytes_per_s")));
+  if (caps.at("down_bytes_per_s").is_number())
+    words += fmt::format(" receives at most {}/s;", bytes_text(bytes("down_bytes_per_s")));
+  if (caps.at("month_bytes_max").is_number())
+    words += fmt::format(" {} of {} this month;", bytes_text(bytes("month_bytes")),
+                         bytes_text(bytes("month_bytes_max")));
+  return words.empty() ? words : fmt::format("allowed:{}\n", words.substr(0, words.size() - 1));
+}
+
 // Throws Json::exception where the page is not what its schema says.
 void print_status(Json const& json) {
   auto const& round = json.at("round");
@@ -65,6 +78,7 @@ void print_status(Json const& json) {
                missing.at("peer") == json["peer"].at("id") ? "this peer's own part"
                                                            : text_or(missing, "peer"),
                text_or(missing, "reason"));
+  fmt::print("{}", caps_words(json.at("network").at("caps")));
   print_peers(json.at("peers"));
   for (auto const& error : json.at("errors"))
     fmt::print("{} ({}): {}\n", text_or(error, "text"),

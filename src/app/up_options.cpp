@@ -2,8 +2,10 @@
 
 #include "app/command_line.hpp"
 #include "app/home.hpp"
+#include "grapevine/base/amount.hpp"
 #include "grapevine/base/limits.hpp"
 #include "grapevine/base/log.hpp"
+#include "grapevine/net/blob_exchange.hpp"
 #include "grapevine/runtime/os_random.hpp"
 #include "grapevine/wire/text.hpp"
 
@@ -11,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
 
 namespace grapevine {
@@ -36,6 +39,7 @@ struct Texts {
   std::uint64_t rounds = 0;
   std::vector<std::string> bootstrap, listen{"/ip4/0.0.0.0/tcp/0"}, announce;
   std::string status, run, config;
+  std::string up_limit, down_limit, monthly_quota, quiet_hours;
   int parent = 0;
 };
 
@@ -74,6 +78,52 @@ void add_peer_options(CLI::App& app, Texts& texts, UpOptions& options) {
   app.add_option("--with-parent", texts.parent, "end with this process")->group("");
   app.set_config("--config", "", "TOML file with any of these options")->expected(1);
   app.allow_config_extras(false);
+}
+
+void add_allowance_options(CLI::App& app, Texts& texts) {
+  app.add_option("--up-limit", texts.up_limit,
+                 "send at most so much of the model a second: 500kB, 2MB, 4Mbit;\n"
+                 "beacons and gossip, a few kB a second, come on top");
+  app.add_option("--down-limit", texts.down_limit, "receive at most so much, likewise");
+  app.add_option("--monthly-quota", texts.monthly_quota,
+                 "rest until the month ends (UTC) once so much was sent and\n"
+                 "received, all together: 200GB");
+  app.add_option("--quiet-hours", texts.quiet_hours,
+                 "rest in these hours of every day, local time: 22:00-07:00");
+}
+
+Result<std::uint64_t> rate_of(std::string const& option, std::string const& text) {
+  if (text.empty()) return 0;
+  auto const rate = parse_byte_rate(text);
+  if (!rate) return fail(Errc::usage, option + " " + rate.error().detail());
+  if (*rate < BlobExchange::rate_cap_min)
+    return fail(Errc::usage, fmt::format("{} {}: so little carries no model; at least {}B will do",
+                                         option, text, BlobExchange::rate_cap_min));
+  return *rate;
+}
+
+std::int64_t utc_offset_s(std::uint64_t unix_s) {
+  auto const at = static_cast<std::time_t>(unix_s);
+  std::tm local{};
+  return ::localtime_r(&at, &local) == nullptr ? 0 : local.tm_gmtoff;
+}
+
+Result<Allowance> allowance_of(Texts const& texts) {
+  Allowance allowance;
+  TRY_ASSIGN(allowance.up_bytes_per_s, rate_of("--up-limit", texts.up_limit));
+  TRY_ASSIGN(allowance.down_bytes_per_s, rate_of("--down-limit", texts.down_limit));
+  if (!texts.monthly_quota.empty()) {
+    auto const bytes = parse_bytes(texts.monthly_quota);
+    if (!bytes) return fail(Errc::usage, "--monthly-quota " + bytes.error().detail());
+    allowance.month_bytes = *bytes;
+  }
+  if (!texts.quiet_hours.empty()) {
+    auto const hours = QuietHours::parse(texts.quiet_hours);
+    if (!hours) return fail(Errc::usage, "--quiet-hours " + hours.error().detail());
+    allowance.quiet_hours = *hours;
+  }
+  allowance.utc_offset_s = utc_offset_s;
+  return allowance;
 }
 
 Result<RunManifest> manifest_of(Texts const& texts) {
@@ -127,6 +177,7 @@ Result<> check_choice(Texts const& texts, UpOptions const& options) {
 
 Result<> complete(Texts const& texts, UpOptions& options) {
   TRY(check_choice(texts, options));
+  TRY_ASSIGN(options.node.allowance, allowance_of(texts));
   TRY_ASSIGN(options.node.bootstrap, parse_addresses("--bootstrap", texts.bootstrap));
   TRY_ASSIGN(options.node.listen, parse_addresses("--listen", texts.listen));
   TRY_ASSIGN(options.node.announce, parse_addresses("--announce", texts.announce));
@@ -151,7 +202,11 @@ Result<> complete(Texts const& texts, UpOptions& options) {
                                {"data", options.data},
                                {"device", options.device},
                                {"threads", std::to_string(options.threads)},
-                               {"retry", options.node.retry ? "true" : "false"}};
+                               {"retry", options.node.retry ? "true" : "false"},
+                               {"up_limit", texts.up_limit},
+                               {"down_limit", texts.down_limit},
+                               {"monthly_quota", texts.monthly_quota},
+                               {"quiet_hours", texts.quiet_hours}};
   return {};
 }
 
@@ -164,6 +219,7 @@ std::variant<UpOptions, int> parse_up_options(int argc, char** argv) {
   options.home = default_home();
   add_run_options(app, texts, options);
   add_peer_options(app, texts, options);
+  add_allowance_options(app, texts);
   if (auto const code = parse_arguments(app, argc, argv)) return *code;
   options.node.keep_port = app.count("--listen") == 0;
   auto const done = complete(texts, options);

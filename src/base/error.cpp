@@ -107,6 +107,11 @@ constexpr auto table = std::to_array<Explanation>({
     {Errc::hash_mismatch, "GV-RUN-009", "hash mismatch",
      "Data does not have the hash it was announced with.",
      "It was dropped, and asked of somebody else.", failed},
+    {Errc::quota_used_up, "GV-RUN-010", "monthly quota used up",
+     "This peer has sent and received what --monthly-quota allows it in a month, but for what one "
+     "more round would take.",
+     "Nothing to do: it goes on by itself next month. Or start it with a higher --monthly-quota.",
+     environment},
     {Errc::data_missing, "GV-DATA-001", "data missing",
      "The training data is not there, or holds no text.",
      "Name a text file or a folder of text files with --data.", environment},

@@ -57,15 +57,18 @@ Awaitable<Result<>> Node::State::open_home() {
   std::uint64_t const unix_ns = doors.clock.unix_ns();
   std::uint16_t port = 0;
   bool rest = false;
-  auto open = [this, unix_ns, &port, &rest](std::stop_token) -> Result<std::uint64_t> {
+  MonthTraffic kept;
+  auto open = [this, unix_ns, &port, &rest, &kept](std::stop_token) -> Result<std::uint64_t> {
     if (options.keep_port) port = load_port(doors.storage);
     TRY_ASSIGN(peer_store, PeerStore::open(doors.storage));
     TRY_ASSIGN(ledger, Ledger::open(doors.storage));
     rest = pause_is_asked_for(doors.storage);
+    if (options.allowance.month_bytes > 0) kept = MonthTraffic::load(doors.storage);
     return peer_store->reserve_sequence(unix_ns);
   };
   auto const sequence = co_await run_on<Result<std::uint64_t>>(doors.heavy, open);
   if (!sequence) co_return tl::unexpected(sequence.error());
+  month = kept;
   if (rest) pause_for(PauseReason::asked, std::nullopt);
   for (auto const& aside : {peer_store->set_aside(), ledger->set_aside()})
     if (!aside.empty()) problem(Error(Errc::database_corrupt, "set aside as " + aside));
@@ -78,9 +81,12 @@ Awaitable<Result<>> Node::State::open_home() {
   host_options.announce = options.announce;
   host_options.agent = agent();
   host = std::make_unique<Host>(doors, *identity, host_options);
+  BlobExchange::Options blob_options;
+  blob_options.up_bytes_per_s = options.allowance.up_bytes_per_s;
+  blob_options.down_bytes_per_s = options.allowance.down_bytes_per_s;
   pubsub = std::make_unique<PubSub>(
       doors, *host, PubSub::Options{.seqno_first = *sequence, .authors_count_up = true});
-  blobs = std::make_unique<BlobExchange>(doors, *host, BlobExchange::Options{});
+  blobs = std::make_unique<BlobExchange>(doors, *host, blob_options);
   host->on_event([this](Host::Event const& event) {
     if (event.kind == Host::Event::disconnected && round != nullptr)
       feed(round_event::PeerLost{event.peer});
@@ -279,6 +285,10 @@ Awaitable<> Node::State::shut_down() {
   if (pubsub != nullptr) co_await pubsub->stop();
   if (blobs != nullptr) co_await blobs->stop();
   if (host != nullptr) co_await host->stop();
+  if (host != nullptr && options.allowance.month_bytes > 0) {
+    count_traffic();
+    co_await save_month();
+  }
   auto end_trainer = [this](std::stop_token) { return trainer.reset(), true; };
   co_await run_on<bool>(doors.train, end_trainer);
   auto close = [this](std::stop_token) {

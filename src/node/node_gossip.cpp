@@ -141,6 +141,7 @@ void Node::State::announce(Announcement announcement) {
 // what was announced in this round and the last, for those whom gossip missed.
 Awaitable<> Node::State::beat() {
   for (int count = 0;; ++count) {
+    pause_as_due();
     if (count % beats_per_beacon == 0) {
       send_beacon();
       auto const behind = [this](auto const& entry) {

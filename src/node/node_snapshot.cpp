@@ -131,6 +131,12 @@ void Node::State::fill_network(Snapshot& shown) const {
   network.messages_in = gossip.messages_in;
   network.duplicates = gossip.duplicates;
   network.rejected = gossip.rejected;
+  auto const or_none = [](std::uint64_t limit) {
+    return limit > 0 ? std::optional(limit) : std::nullopt;
+  };
+  auto const& allowed = options.allowance;
+  network.caps = {or_none(allowed.up_bytes_per_s), or_none(allowed.down_bytes_per_s),
+                  or_none(allowed.month_bytes), month.bytes(), month.ends_unix_s()};
   network.blob_bytes_served = pulled.bytes_served;
   network.blob_bytes_fetched = pulled.bytes_fetched;
 }

@@ -17,6 +17,7 @@
 #include "grapevine/runtime/gate.hpp"
 #include "grapevine/train/checkpoint.hpp"
 #include "node/model_state_detail.hpp"
+#include "node/month_traffic_detail.hpp"
 #include "node/pair_store_detail.hpp"
 #include "node/peer_store_detail.hpp"
 #include "node/sent_shard_detail.hpp"
@@ -57,7 +58,7 @@ struct Fetches {
 };
 
 // Why a peer is away for a while. Each holds by itself: it trains when none does.
-enum class PauseReason : std::uint8_t { asked };
+enum class PauseReason : std::uint8_t { asked, quiet_hours, monthly_quota };
 [[nodiscard]] std::string_view to_string(PauseReason reason);
 
 struct Node::State {
@@ -212,6 +213,11 @@ struct Node::State {
   void pause_for(PauseReason reason, std::optional<std::uint64_t> until_unix_s);
   void pause_no_more_for(PauseReason reason);
   void tell_round_of_pauses();
+  void pause_as_due();
+  std::uint64_t count_traffic();
+  void keep_to_quota(std::uint64_t fresh);
+  Awaitable<> save_month();
+  [[nodiscard]] std::uint64_t unix_s() const { return doors.clock.unix_ns() / 1'000'000'000; }
   [[nodiscard]] bool paused() const { return !pauses.empty(); }
   [[nodiscard]] Snapshot::Pause longest_pause() const;
 
@@ -254,6 +260,9 @@ struct Node::State {
   bool closing = false;
   // Until which second of the Unix epoch; nothing: until somebody says so.
   std::map<PauseReason, std::optional<std::uint64_t>> pauses;
+  MonthTraffic month;               // while there is a quota
+  std::uint64_t counted_bytes = 0;  // of the host's, that are in it
+  std::optional<Instant> month_saved_at;
 
   std::optional<Identity> identity;
   PeerId self;

@@ -57,13 +57,30 @@ const bytes = n => { for (const u of ["B", "kB", "MB", "GB"]) { if (n < 1000 || 
 const digits = (x, n) => x === null || x === undefined ? "–" : x.toFixed(n);
 const add = (parent, tag, text, name) => { const e = document.createElement(tag);
   e.textContent = text; if (name) e.className = name; parent.append(e); return e; };
+function allowance(caps, quiet_hours) {
+  const items = [];
+  if (caps.up_bytes_per_s) items.push(["sends at most", bytes(caps.up_bytes_per_s) + "/s"]);
+  if (caps.down_bytes_per_s) items.push(["receives at most", bytes(caps.down_bytes_per_s) + "/s"]);
+  if (caps.month_bytes_max) items.push(["this month",
+    bytes(caps.month_bytes) + " of " + bytes(caps.month_bytes_max)]);
+  if (quiet_hours) items.push(["quiet hours", quiet_hours]);
+  return items;
+}
+function state(s) {
+  if (!s.pause) return s.state;
+  const until = s.pause.until_unix_s === null ? "somebody resumes it"
+    : new Date(1000 * s.pause.until_unix_s).toLocaleString();
+  return (s.state === "paused" ? "paused until " : "pauses after this round, until ") + until +
+    " (" + s.pause.reason + ")";
+}
 function tiles(s) {
   const t = s.training, items = [
     ["round", s.round.current + (s.run && s.run.rounds ? " of " + s.run.rounds : "")],
     ["step", s.round.inner_step + " / " + s.round.inner_steps],
     ["loss", digits(t.loss, 3)], ["held-out loss", digits(t.eval_loss, 3)],
     ["tokens/s", Math.round(t.tokens_per_s)], ["mixed with", s.round.mix2.participants.length],
-    ["received", bytes(s.network.bytes_in)], ["sent", bytes(s.network.bytes_out)]];
+    ["received", bytes(s.network.bytes_in)], ["sent", bytes(s.network.bytes_out)],
+    ...allowance(s.network.caps, s.config.quiet_hours)];
   $("tiles").replaceChildren();
   for (const [name, value] of items) {
     const tile = add($("tiles"), "div", "");
@@ -113,7 +130,7 @@ async function refresh() {
     const s = await (await fetch("/status")).json();
     $("who").textContent = s.peer.name + " · " + s.peer.id +
       (s.run ? " · run " + s.run.name + " · " + s.run.model.preset : "");
-    $("state").textContent = s.state; $("state").className = "";
+    $("state").textContent = state(s); $("state").className = "";
     tiles(s); peers(s);
     list("missing", s.round.mix2.missing.map(m =>
       (m.peer === s.peer.id ? "this peer's own part" : m.peer.slice(-6)) + ": " + m.reason));

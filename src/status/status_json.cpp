@@ -136,6 +136,15 @@ Json peers_json(std::vector<Snapshot::Peer> const& peers) {
   return list;
 }
 
+Json caps_json(Snapshot::Network::Caps const& caps) {
+  bool const counts = caps.month_bytes_max.has_value();
+  return {{"up_bytes_per_s", or_null(caps.up_bytes_per_s)},
+          {"down_bytes_per_s", or_null(caps.down_bytes_per_s)},
+          {"month_bytes_max", or_null(caps.month_bytes_max)},
+          {"month_bytes", counts ? Json(caps.month_bytes) : Json(nullptr)},
+          {"month_ends_unix_s", counts ? Json(caps.month_ends_unix_s) : Json(nullptr)}};
+}
+
 Json network_json(Snapshot::Network const& network) {
   return {{"bytes_in", network.bytes_in},
           {"bytes_out", network.bytes_out},
@@ -148,7 +157,7 @@ Json network_json(Snapshot::Network const& network) {
             {"messages_in", network.messages_in},
             {"duplicates", network.duplicates},
             {"rejected", Json(network.rejected)}}},
-          {"caps", Json::object()},
+          {"caps", caps_json(network.caps)},
           {"blob_bytes_served", network.blob_bytes_served},
           {"blob_bytes_fetched", network.blob_bytes_fetched}};
 }

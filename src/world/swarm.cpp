@@ -62,6 +62,8 @@ NodeOptions node_options(SwarmOptions const& options, std::size_t machine, Train
   node.retry = true;
   node.linger = 30s;
   if (options.witness) node.checkpoints_kept = std::numeric_limits<std::uint32_t>::max();
+  if (auto const allowed = options.allowances.find(machine); allowed != options.allowances.end())
+    node.allowance = allowed->second;
   auto const known = options.trainers.find(machine);
   auto const faults = known == options.trainers.end() ? TrainerFaults{} : known->second;
   node.make_trainer = [options, machine, faults, &record](RunManifest const& run, PeerId const&) {

@@ -17,6 +17,7 @@ FIELDS = {
     "peers": "id name direction rtt_ms round behind bytes_in bytes_out score agent via",
     "network": "bytes_in bytes_out in_bytes_per_s out_bytes_per_s connections dials_failed gossip caps",
     "network.gossip": "mesh messages_in duplicates rejected",
+    "network.caps": "up_bytes_per_s down_bytes_per_s month_bytes_max month_bytes month_ends_unix_s",
     "ledger": "entries head",
     "resources": "rss_bytes vram_bytes open_fds disk_bytes queues",
     "errors": "code count last_s text hint",

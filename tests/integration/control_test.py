@@ -107,5 +107,36 @@ class Pause(ProgramTest):
         self.assertIn("GV-CLI-007", ended.stderr)
 
 
+class Allowance(ProgramTest):
+    def test_what_a_peer_may_take_is_checked_before_anything_starts(self):
+        for option, value in [("--up-limit", "4Mb"), ("--up-limit", "1kB"), ("--down-limit", "fast"),
+                              ("--monthly-quota", "4Mbit"), ("--quiet-hours", "22-07")]:
+            with self.subTest(option=option, value=value):
+                refused = run("up", *self.new_run(option, value))
+                self.assertEqual(refused.returncode, 2)
+                self.assertIn(f"{option} {value}: ", refused.stderr)
+
+    def test_caps_are_shown_and_a_used_up_quota_is_a_pause(self):
+        config = self.folder / "caps.toml"
+        config.write_text('up-limit = "4Mbit"\ndown-limit = "2MB"\nmonthly-quota = "2MB"\n')
+        home = self.folder / "second"
+        with Peer(*self.new_run()) as first, Peer(*self.join(first.join_address(), "--config", config,
+                                                             home=home)) as second:
+            second.wait_until("paused", is_paused)
+            status = second.status()
+            self.assertEqual(status["pause"]["reason"], "monthly quota")
+            self.assertEqual([error["code"] for error in status["errors"]], ["GV-RUN-010"])
+            caps = status["network"]["caps"]
+            self.assertEqual((caps["up_bytes_per_s"], caps["down_bytes_per_s"], caps["month_bytes_max"]),
+                             (500000, 2000000, 2000000))
+            self.assertEqual(caps["month_ends_unix_s"], status["pause"]["until_unix_s"])
+            self.assertLess(caps["month_bytes"], 2000000)
+            self.assertEqual(status["config"]["up_limit"], "4Mbit")
+            second.wait_for(r"until \S+ \S+ \(monthly quota\)\.")
+            for peer in (first, second):
+                self.assertEqual(peer.end(signal.SIGTERM), 143)
+        self.assertTrue((home / "month.traffic").exists())
+
+
 if __name__ == "__main__":
     program.main()

@@ -52,6 +52,7 @@ enum class Errc : std::uint16_t {
   bootstrap_unreachable,
   no_holder,
   hash_mismatch,
+  quota_used_up,
   // training
   data_missing,
   data_unreadable,

@@ -3,6 +3,7 @@
 // only; heavy work goes through the two workers of its Doors. One run() in its life.
 #pragma once
 
+#include "grapevine/node/quiet_hours.hpp"
 #include "grapevine/node/snapshot.hpp"
 #include "grapevine/runtime/doors.hpp"
 #include "grapevine/train/trainer.hpp"
@@ -14,6 +15,15 @@
 #include <vector>
 
 namespace grapevine {
+
+// What the person whose machine it is lets the peer take.
+struct Allowance {
+  std::uint64_t up_bytes_per_s = 0;  // of blobs; 0: no cap, as for the next two
+  std::uint64_t down_bytes_per_s = 0;
+  std::uint64_t month_bytes = 0;  // sent and received in a calendar month (UTC), all together
+  std::optional<QuietHours> quiet_hours;
+  std::function<std::int64_t(std::uint64_t unix_s)> utc_offset_s;  // of local time; none: UTC
+};
 
 struct NodeOptions {
   std::string name;  // shown to others; default: the end of the peer id
@@ -31,6 +41,7 @@ struct NodeOptions {
   bool evaluate = true;  // on this peer's held-out text after each round
   // After the last round of a bounded run: how long to stay and serve those who are not done yet.
   Duration linger = 10s;
+  Allowance allowance;
   std::map<std::string, std::string> shown_config;  // for /status
   // Called on the train worker once the manifest is known. `self` seeds the data order.
   std::function<Result<std::unique_ptr<Trainer>>(RunManifest const&, PeerId const& self)>

@@ -37,7 +37,7 @@ struct Snapshot {
   Hash run_id;
   PeerState state = PeerState::joining;
   struct Pause {
-    std::string reason;                         // "asked"
+    std::string reason;                         // asked, quiet hours, monthly quota
     std::optional<std::uint64_t> until_unix_s;  // nothing: until somebody resumes it
   };
   std::optional<Pause> pause;  // asked for or due, also while the round before it is being ended
@@ -116,6 +116,13 @@ struct Snapshot {
     std::uint64_t messages_in = 0;
     std::uint64_t duplicates = 0;
     std::map<std::string, std::uint64_t> rejected;
+    struct Caps {  // nothing: none
+      std::optional<std::uint64_t> up_bytes_per_s;
+      std::optional<std::uint64_t> down_bytes_per_s;
+      std::optional<std::uint64_t> month_bytes_max;
+      std::uint64_t month_bytes = 0;        // counted while there is a quota
+      std::uint64_t month_ends_unix_s = 0;  // 0: nothing counted yet
+    } caps;
     std::uint64_t blob_bytes_served = 0;
     std::uint64_t blob_bytes_fetched = 0;
   } network;

@@ -28,6 +28,7 @@ struct SwarmOptions {
   // By machine, where they are not the usual ones.
   std::map<std::size_t, sim::NodeOptions> machines;
   std::map<std::size_t, TrainerFaults> trainers;
+  std::map<std::size_t, Allowance> allowances;
   std::vector<std::set<Bent>> hostile;  // peers beside the others, on the machines after theirs
   bool witness = false;                 // listens on one machine more; nodes keep all checkpoints
 };

@@ -40,7 +40,9 @@ Json const contract = Json::parse(R"({
               "out_bytes_per_s": "number", "connections": "number", "dials_failed": "number",
               "gossip": {"mesh": {}, "messages_in": "number", "duplicates": "number",
                          "rejected": {}},
-              "caps": {}},
+              "caps": {"up_bytes_per_s": "number?", "down_bytes_per_s": "number?",
+                       "month_bytes_max": "number?", "month_bytes": "number?",
+                       "month_ends_unix_s": "number?"}},
   "adapter": "null", "pipeline": "null",
   "ledger": {"entries": "number", "head": "text"},
   "resources": {"rss_bytes": "number", "vram_bytes": "number?", "open_fds": "number",
@@ -95,6 +97,23 @@ TEST_CASE("/status has every field of the contract") {
   CHECK(json["resources"]["queues"]["heavy"]["max"] == 64);
   CHECK(json["resources"]["rss_bytes"] == 7);
   CHECK(json["errors"][0]["code"] == "GV-NET-001");
+}
+
+TEST_CASE("what a peer may take, and why it rests, is said where there is something to say") {
+  auto snapshot = sample_snapshot();
+  auto json = Json::parse(status_json(snapshot, {}));
+  CHECK(json["pause"].is_null());
+  for (auto const& [name, value] : json["network"]["caps"].items()) CHECK(value.is_null());
+  snapshot.pause = Snapshot::Pause{"monthly quota", 1798761600};
+  snapshot.network.caps = {500'000, {}, 200'000'000'000, 7, 1798761600};
+  json = Json::parse(status_json(snapshot, {}));
+  CHECK(json["pause"]["reason"] == "monthly quota");
+  CHECK(json["pause"]["until_unix_s"] == 1798761600);
+  CHECK(json["network"]["caps"]["up_bytes_per_s"] == 500'000);
+  CHECK(json["network"]["caps"]["down_bytes_per_s"].is_null());
+  CHECK(json["network"]["caps"]["month_bytes_max"] == 200'000'000'000);
+  CHECK(json["network"]["caps"]["month_bytes"] == 7);
+  CHECK(json["network"]["caps"]["month_ends_unix_s"] == 1798761600);
 }
 
 TEST_CASE("before a run is known, it is null and the rest is there") {
