@@ -112,7 +112,7 @@ std::optional<double> eager_speed(ModelConfig const& model, std::uint32_t steps,
 }
 
 Result<Figures> measure(std::string const& name, BenchOptions const& options) {
-  TRY_ASSIGN(auto const model, model_preset(name));
+  TRY_ASSIGN(auto const model, parse_preset("--model", name));
   TRY_ASSIGN(auto const trainer, make_trainer(model, options));
   Figures figures{
       .model = name, .parameters = trainer->layout().elements(), .ours = {}, .eager = {}};

@@ -3,6 +3,7 @@
 #include "app/config_file.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -117,10 +118,18 @@ Result<std::vector<Multiaddr>> parse_addresses(std::string_view option,
   return addresses;
 }
 
+Result<ModelConfig> parse_preset(std::string_view option, std::string_view name) {
+  auto preset = model_preset(name);
+  if (preset) return preset;
+  return fail(Errc::usage, fmt::format("{} {}: there are {}", option, name,
+                                       fmt::join(model_preset_names(), ", ")));
+}
+
 Result<Endpoint> parse_endpoint(std::string_view option, std::string_view text) {
   auto const wrong = [&] {
-    return fail(Errc::usage,
-                fmt::format("{} {}: not HOST:PORT, such as 127.0.0.1:8080", option, text));
+    return fail(
+        Errc::usage,
+        fmt::format("{} {}: not an IP address and port, such as 127.0.0.1:8080", option, text));
   };
   auto const colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong();

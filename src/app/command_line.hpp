@@ -5,6 +5,7 @@
 
 #include "grapevine/base/error.hpp"
 #include "grapevine/base/result.hpp"
+#include "grapevine/tensor/model_config.hpp"
 #include "grapevine/wire/multiaddr.hpp"
 
 #include <optional>
@@ -33,6 +34,7 @@ int end_with_usage(std::string_view text);
 // Errc::usage names the option and the text.
 [[nodiscard]] Result<std::vector<Multiaddr>> parse_addresses(std::string_view option,
                                                              std::span<std::string const> texts);
+[[nodiscard]] Result<ModelConfig> parse_preset(std::string_view option, std::string_view name);
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view option, std::string_view text);
 
 }  // namespace grapevine

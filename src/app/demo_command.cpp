@@ -9,6 +9,7 @@
 #include "app/demo_view.hpp"
 #include "grapevine/base/log.hpp"
 #include "grapevine/runtime/steady_clock.hpp"
+#include "grapevine/tensor/model_config.hpp"
 #include "grapevine/wire/mix_pattern.hpp"
 
 #include <fmt/core.h>
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -47,6 +49,7 @@ class Demo {
       view_.say("Stopped. Everything is in " + options_.home);
       return 128 + stopped_by_;
     }
+    if (!ended && peers_.empty()) clear_home();
     if (!ended) return end_with(ended.error(), options_.json);
     return report();
   }
@@ -54,20 +57,35 @@ class Demo {
  private:
   // Until everyone has ended, or a signal came.
   Result<> play() {
-    TRY_ASSIGN(shares_, share_data(options_.data, options_.home + "/data", options_.peers));
+    TRY_ASSIGN(auto const model, model_preset(options_.preset));
+    DatasetOptions const data{.path = options_.data,
+                              .vocab_size = model.vocab_size,
+                              .context = model.context,
+                              .batch = batch};
+    TRY_ASSIGN(shares_, share_data(data, data_folder(), options_.peers));
     TRY(write_manifest());
     view_.say(fmt::format("{} peers train a {} model together for {} rounds, each on its own text.",
                           options_.peers, options_.preset, options_.rounds));
-    TRY(start_peer(0, {"--new", "--manifest", options_.home + "/run.json"}));
+    TRY(start_peer(0, {"--new", "--manifest", manifest_path()}));
     TRY(wait_for_address());
     if (stopped_by_ != 0) return {};
     view_.say("The others know one address: " + peers_[0].figures().address);
     for (std::uint32_t i = 1; i < options_.peers; ++i) {
       TRY(start_peer(i, {"--bootstrap", peers_[0].figures().address}));
     }
-    TRY_ASSIGN(auto alone, start("alone", 0, {"--new", "--manifest", options_.home + "/run.json"}));
+    TRY_ASSIGN(auto alone, start("alone", 0, {"--new", "--manifest", manifest_path()}));
     alone_.push_back(std::move(alone));
     return watch();
+  }
+
+  [[nodiscard]] std::string data_folder() const { return options_.home + "/data"; }
+  [[nodiscard]] std::string manifest_path() const { return options_.home + "/run.json"; }
+
+  // Nothing has begun: there is nothing in it that anybody could want to look at.
+  void clear_home() {
+    std::error_code ignored;
+    std::filesystem::remove_all(options_.temporary ? options_.home : data_folder(), ignored);
+    std::filesystem::remove(manifest_path(), ignored);
   }
 
   Result<> write_manifest() {
@@ -90,9 +108,9 @@ class Demo {
           {"lr_final", 1.2e-3},
           {"warmup_steps", 10},
           {"schedule_steps", std::max<std::uint64_t>(options_.rounds * inner_steps, 100)}}}};
-    std::ofstream file(options_.home + "/run.json");
+    std::ofstream file(manifest_path());
     file << manifest.dump(2) << std::flush;
-    if (!file) return fail(Errc::not_writable, options_.home + "/run.json");
+    if (!file) return fail(Errc::not_writable, manifest_path());
     return {};
   }
 

@@ -2,9 +2,12 @@
 
 #include "app/home.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 namespace grapevine {
 
@@ -84,12 +87,37 @@ Result<> cut_files(std::vector<Source> const& sources, std::vector<std::string> 
   return {};
 }
 
+std::uint64_t bytes_of(std::vector<Source> const& sources) {
+  std::uint64_t bytes = 0;
+  for (auto const& source : sources) bytes += source.bytes;
+  return bytes;
+}
+
+// Each peer trains on its share alone; what is wrong with one is said of what it was made from.
+Result<> check_shares(DatasetOptions const& from, std::vector<std::string> const& shares) {
+  auto smallest = std::numeric_limits<std::uint64_t>::max();
+  bool enough = true;
+  for (auto const& share : shares) {
+    smallest = std::min(smallest, bytes_of(sources_in(share)));
+    auto own = from;
+    own.path = share;
+    enough &= Dataset::open(own).has_value();
+  }
+  if (enough) return {};
+  auto const whole = Dataset::open(from);
+  if (!whole && whole.error().errc() != Errc::data_too_short) return tl::unexpected(whole.error());
+  return fail(
+      Errc::data_too_short,
+      fmt::format("{}: {} bytes, in {} parts of {} or more; each peer needs about {}", from.path,
+                  bytes_of(sources_in(from.path)), shares.size(), smallest, tokens_needed(from)));
+}
+
 }  // namespace
 
-Result<std::vector<std::string>> share_data(std::string const& from, std::string const& into,
+Result<std::vector<std::string>> share_data(DatasetOptions const& from, std::string const& into,
                                             std::uint32_t shares) {
-  auto const sources = sources_in(from);
-  if (sources.empty()) return fail(Errc::data_missing, from);
+  auto const sources = sources_in(from.path);
+  if (sources.empty()) return fail(Errc::data_missing, from.path);
   std::vector<std::string> paths;
   for (std::uint32_t i = 1; i <= shares; ++i) {
     paths.push_back(into + "/share-" + std::to_string(i));
@@ -98,6 +126,7 @@ Result<std::vector<std::string>> share_data(std::string const& from, std::string
     if (error) return fail(Errc::not_writable, paths.back() + ": " + error.message());
   }
   TRY(sources.size() >= shares ? deal_files(sources, paths) : cut_files(sources, paths));
+  TRY(check_shares(from, paths));
   return paths;
 }
 

@@ -2,7 +2,7 @@
 // brought their own. Files stay whole where there are enough of them.
 #pragma once
 
-#include "grapevine/base/result.hpp"
+#include "grapevine/train/dataset.hpp"
 
 #include <cstdint>
 #include <string>
@@ -10,8 +10,10 @@
 
 namespace grapevine {
 
-// Writes INTO/share-1 … and returns their paths. Errc::data_missing when there is nothing to share.
-[[nodiscard]] Result<std::vector<std::string>> share_data(std::string const& from,
+// Writes INTO/share-1 … and returns their paths. Errc::data_missing when there is nothing to share;
+// Errc::data_too_short when a share holds less than `batch` sequences of `context` tokens and a
+// held-out part need.
+[[nodiscard]] Result<std::vector<std::string>> share_data(DatasetOptions const& from,
                                                           std::string const& into,
                                                           std::uint32_t shares);
 

@@ -2,7 +2,6 @@
 
 #include "app/command_line.hpp"
 #include "app/temporary_folder.hpp"
-#include "grapevine/tensor/model_config.hpp"
 #include "grapevine/wire/mix_pattern.hpp"
 
 #include <fmt/core.h>
@@ -34,7 +33,7 @@ Result<> check_numbers(DemoOptions const& options) {
   if (options.kill >= options.peers)
     return fail(Errc::usage, fmt::format("--kill {}: somebody must survive of {} peers",
                                          options.kill, options.peers));
-  TRY(model_preset(options.preset));
+  TRY(parse_preset("--preset", options.preset));
   TRY(mixing_method(options.method, options.codec));
   if (!fs::exists(options.data)) return fail(Errc::data_missing, options.data);
   return {};
@@ -44,6 +43,7 @@ Result<> make_home(DemoOptions& options) {
   std::error_code error;
   if (options.home.empty()) {
     TRY_ASSIGN(options.home, make_temporary_folder("demo"));
+    options.temporary = true;
     return {};
   }
   options.home = fs::absolute(options.home, error).lexically_normal().string();

@@ -15,7 +15,8 @@ struct DemoOptions {
   std::string preset = "nano";
   std::string method = "diloco";  // of mixing
   std::string codec = "fp32";
-  std::string home;  // by default a temporary folder
+  std::string home;        // by default a temporary folder
+  bool temporary = false;  // the home is one
   bool json = false;
 };
 

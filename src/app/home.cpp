@@ -68,7 +68,7 @@ Result<Identity> read_identity(std::string const& home) {
     return fail(Errc::key_file_corrupt, path + ": too large");
   TRY(bytes);
   auto identity = Identity::from_protobuf(as_bytes(*bytes));
-  if (!identity) return fail(Errc::key_file_corrupt, path + ": " + identity.error().message());
+  if (!identity) return fail(Errc::key_file_corrupt, path + ": " + identity.error().detail());
   return identity;
 }
 

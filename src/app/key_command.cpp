@@ -36,12 +36,13 @@ Result<> export_key(std::string const& home) {
 Result<> import_key(std::string const& home) {
   std::string text;
   std::cin >> text;
-  if (text.empty() || text.size() > key_text_max)
-    return fail(Errc::usage, "standard input holds no key; see grapevine key export");
+  if (text.empty()) return fail(Errc::bad_key, "standard input: empty");
+  if (text.size() > key_text_max) return fail(Errc::bad_key, "standard input: too long");
   auto const bytes = from_base64(text);
-  if (!bytes) return fail(Errc::bad_key, "standard input: " + bytes.error().message());
-  TRY_ASSIGN(auto const identity, Identity::from_protobuf(*bytes));
-  return keep(home, identity);
+  if (!bytes) return fail(Errc::bad_key, "standard input: " + bytes.error().detail());
+  auto const identity = Identity::from_protobuf(*bytes);
+  if (!identity) return fail(Errc::bad_key, "standard input: " + identity.error().detail());
+  return keep(home, *identity);
 }
 
 Result<> new_key(std::string const& home) {

@@ -5,6 +5,7 @@
 #include "app/host_command.hpp"
 #include "app/sample_command.hpp"
 #include "app/sim_command.hpp"
+#include "app/stop_signals.hpp"
 #include "grapevine/wire/manifest.hpp"
 
 #include <fmt/core.h>
@@ -98,6 +99,7 @@ int dispatch(int argc, char** argv) {
 // Only two exceptions get here: no memory, and what nobody foresaw.
 int main(int argc, char** argv) {
   using namespace grapevine;
+  end_at_stop_signals();
   keep_freed_memory();
   try {
     return dispatch(argc, argv);

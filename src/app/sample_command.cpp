@@ -61,13 +61,17 @@ Result<TrainedModel> read_model(fs::path const& folder) {
 Result<TrainedModel> newest_model(std::string const& home) {
   TRY(check_home(home));
   auto const folder = fs::path(home) / "checkpoints";
-  for (auto const round : rounds_in(folder)) {
+  auto const rounds = rounds_in(folder);
+  for (auto const round : rounds) {
     auto const path = folder / std::to_string(round);
     auto model = read_model(path);
     if (model) return model;
     log_warn("{}: {}; trying the one before", path.string(), model.error().message());
   }
-  return fail(Errc::not_a_home, folder.string() + ": no sound checkpoint");
+  if (!rounds.empty())
+    return fail(Errc::checkpoint_corrupt, folder.string() + ": none of them is sound");
+  TRY(read_identity(home));
+  return fail(Errc::no_checkpoint, home);
 }
 
 Result<> sample(std::string const& home, SampleOptions const& options) {

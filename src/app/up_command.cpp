@@ -5,6 +5,7 @@
 #include "app/command_line.hpp"
 #include "app/commands.hpp"
 #include "app/home.hpp"
+#include "app/stop_signals.hpp"
 #include "app/trainer_factory.hpp"
 #include "app/up_options.hpp"
 #include "app/up_report.hpp"
@@ -64,9 +65,11 @@ class NodeControl final : public Control {
 
 class Up {
  public:
-  Up(UpOptions options, Storage& storage)
+  // `hold`: until the node itself is told of a stop signal.
+  Up(UpOptions options, Storage& storage, StopSignalHold hold)
       : options_(std::move(options)),
         storage_(storage),
+        hold_(std::move(hold)),
         runtime_(storage),
         node_(runtime_.doors(), options_.node),
         source_(node_),
@@ -79,6 +82,7 @@ class Up {
       node_.stop();
       stop_gate_.notify_all();
     });
+    hold_.release();
     runtime_.run(store(result));
     auto const signal = runtime_.stopped_by();
     if (!result && !signal) return end_with(result.error(), options_.json);
@@ -138,6 +142,7 @@ class Up {
 
   UpOptions options_;
   Storage& storage_;
+  StopSignalHold hold_;
   Runtime runtime_;
   Node node_;
   NodeStatus source_;
@@ -170,13 +175,14 @@ int up_command(int argc, char** argv) {
 
   if (auto const data = check_data(options.data); !data)
     return end_with(data.error(), options.json);
+  StopSignalHold hold;  // what is written to the home is written whole
   auto const storage = open_home(options.home);
   if (!storage) return end_with(storage.error(), options.json);
   OsRandom random;
   if (auto const identity = load_or_create_identity(**storage, random); !identity)
     return end_with(identity.error(), options.json);
   options.node.make_trainer = trainer_factory({options.data, options.device, options.threads});
-  return Up(std::move(options), **storage).run();
+  return Up(std::move(options), **storage, std::move(hold)).run();
 }
 
 }  // namespace grapevine

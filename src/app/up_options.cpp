@@ -69,7 +69,9 @@ void add_peer_options(CLI::App& app, Texts& texts, UpOptions& options) {
                  "and by default the one of the last start")
       ->capture_default_str();
   app.add_option("--announce", texts.announce, "what to tell others instead, behind a router");
-  app.add_option("--status", texts.status, "status page, default 127.0.0.1:8080 or a free port");
+  app.add_option("--status", texts.status,
+                 "IP address and port of the status page;\n"
+                 "default: 127.0.0.1:8080, or a free port there");
   app.add_option("--device", options.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
   app.add_option("--threads", options.threads, "processor threads to train with; 0 means all");
   app.add_option("--name", options.node.name, "name shown to others; default: the end of its id");
@@ -129,7 +131,7 @@ Result<Allowance> allowance_of(Texts const& texts) {
 Result<RunManifest> manifest_of(Texts const& texts) {
   RunManifest manifest;
   if (texts.manifest.empty()) {
-    TRY_ASSIGN(manifest.model, model_preset(texts.preset));
+    TRY_ASSIGN(manifest.model, parse_preset("--preset", texts.preset));
     manifest.name = texts.preset + " run";
   } else {
     auto const json = read_text_file(texts.manifest, limits::manifest_json_max);

@@ -25,7 +25,8 @@ constexpr auto table = std::to_array<Explanation>({
      "Use one that is listed in the README, or a newer version.", failed},
     {Errc::bad_key, "GV-KEY-001", "bad key",
      "A public or private key is malformed, of small order, or of another type.",
-     "Peers must use Ed25519 keys.", failed},
+     "Peers must use Ed25519 keys; `grapevine key export` prints one in the form that is read.",
+     environment},
     {Errc::bad_signature, "GV-KEY-002", "bad signature",
      "A signature does not match its message and key.",
      "The message was dropped. If one peer repeats it, stop talking to that peer.", failed},
@@ -98,7 +99,6 @@ constexpr auto table = std::to_array<Explanation>({
     {Errc::bootstrap_unreachable, "GV-RUN-006", "no bootstrap peer reachable",
      "None of the bootstrap addresses answered.",
      "Check address, port and firewall (`grapevine host`, then `dial ADDRESS`), or keep trying "
-     "with "
      "--retry.",
      environment},
     {Errc::no_holder, "GV-RUN-008", "nobody has it",
@@ -162,15 +162,24 @@ constexpr auto table = std::to_array<Explanation>({
     {Errc::home_of_another_run, "GV-CLI-008", "home of another run",
      "A home takes part in one run, and this one's is another than the one to join.",
      "Name another home with --home to join that run; leave out --bootstrap and --run to go on "
-     "with "
-     "the run of this home.",
+     "with the run of this home.",
+     environment},
+    {Errc::no_checkpoint, "GV-TRAIN-007", "no checkpoint yet",
+     "The peer of that home has finished no round yet.",
+     "Wait for its first round: `grapevine status` shows how far it is. Stopping the peer writes "
+     "one, too.",
+     environment},
+    {Errc::cannot_listen, "GV-NET-013", "cannot listen there",
+     "The address is of no interface of this machine, or its port is not for this user.",
+     "Listen on 127.0.0.1 (for this machine alone), on 0.0.0.0 (on all interfaces) or on what "
+     "`ip address` shows, with a port above 1023. Others are told another with --announce.",
      environment},
 });
 
 constexpr bool in_order() {
   for (std::size_t i = 0; i < table.size(); ++i)
     if (static_cast<std::size_t>(table[i].errc) != i) return false;
-  return table.size() == static_cast<std::size_t>(Errc::home_of_another_run) + 1;
+  return table.size() == static_cast<std::size_t>(Errc::cannot_listen) + 1;
 }
 static_assert(in_order(), "one row an Errc, in the order of the enumeration");
 

@@ -16,7 +16,7 @@ Result<Identity> load_identity(Storage& storage) {
   TRY(bytes);
   auto identity = Identity::from_protobuf(*bytes);
   if (!identity)
-    return fail(Errc::key_file_corrupt, storage.describe(path) + ": " + identity.error().message());
+    return fail(Errc::key_file_corrupt, storage.describe(path) + ": " + identity.error().detail());
   return identity;
 }
 

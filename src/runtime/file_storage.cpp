@@ -200,7 +200,10 @@ Result<std::unique_ptr<FileStorage>> FileStorage::open(std::string home) {
   std::error_code error;
   auto const absolute = std::filesystem::absolute(home, error).lexically_normal().string();
   std::filesystem::create_directories(std::filesystem::path(absolute).parent_path(), error);
-  if (::mkdir(absolute.c_str(), 0700) != 0 && errno != EEXIST) return failure(errno, absolute);
+  if (::mkdir(absolute.c_str(), 0700) != 0 && errno != EEXIST) {
+    if (to_errc(errno) != Errc::not_found) return failure(errno, absolute);
+    return fail(Errc::not_writable, absolute + ": no folder can be made there");
+  }
   Descriptor folder(::open(absolute.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.ok() && errno == ENOTDIR)
     return fail(Errc::not_a_home, absolute + ": is a file, not a folder");

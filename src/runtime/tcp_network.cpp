@@ -94,9 +94,13 @@ std::string words_of(boost::system::error_code error) {
   return says_all(to_errc(error)) ? std::string() : error.message();
 }
 
-tl::unexpected<Error> failure(boost::system::error_code error, std::string thing) {
+tl::unexpected<Error> failure(Errc errc, boost::system::error_code error, std::string thing) {
   auto const words = words_of(error);
-  return fail(to_errc(error), words.empty() ? std::move(thing) : thing + ": " + words);
+  return fail(errc, words.empty() ? std::move(thing) : thing + ": " + words);
+}
+
+tl::unexpected<Error> failure(boost::system::error_code error, std::string thing) {
+  return failure(to_errc(error), error, std::move(thing));
 }
 
 // Kernel buffers are left to the kernel's autotuning: it grows them to several megabytes, where a
@@ -224,7 +228,9 @@ Result<std::unique_ptr<Listener>> TcpNetwork::listen(Endpoint at) {
   if (!error && at.ip.is_v6) acceptor.set_option(asio::ip::v6_only(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error) return failure(error, at.text());
+  auto const errc = to_errc(error);  // who listens reaches for nobody
+  if (error)
+    return failure(errc == Errc::unreachable ? Errc::cannot_listen : errc, error, at.text());
   return std::make_unique<TcpListener>(std::move(acceptor));
 }
 

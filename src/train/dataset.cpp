@@ -111,12 +111,11 @@ Result<> Dataset::State::check() const {
     return fail(Errc::data_missing, options.path + ": no text and no token shard in it");
   std::uint64_t const row = std::uint64_t{options.context} + 1;
   if (training >= row * options.batch && held_out >= row) return {};
-  std::uint64_t const need =
-      std::max(row * options.batch * held_out_part / (held_out_part - 1) + 1, row * held_out_part);
-  return fail(Errc::data_too_short,
-              fmt::format("{}: {} tokens, where a batch of {} sequences of {} and a held-out part "
-                          "need about {}",
-                          options.path, training + held_out, options.batch, row, need));
+  return fail(
+      Errc::data_too_short,
+      fmt::format("{}: {} tokens, where a batch of {} sequences of {} and a held-out part "
+                  "need about {}",
+                  options.path, training + held_out, options.batch, row, tokens_needed(options)));
 }
 
 Result<> Dataset::State::copy(Slice Source::* part, std::uint64_t first,
@@ -222,6 +221,12 @@ Result<> Dataset::held_out(std::uint64_t index, std::uint64_t windows,
   // Windows do not overlap: there are at most as many as fit.
   std::uint64_t const stride = state_->held_out / windows;
   return state_->copy(&Source::held_out, index * stride, row);
+}
+
+std::uint64_t tokens_needed(DatasetOptions const& options) {
+  std::uint64_t const row = std::uint64_t{options.context} + 1;
+  return std::max(row * options.batch * held_out_part / (held_out_part - 1) + 1,
+                  row * held_out_part);
 }
 
 std::uint64_t sampling_seed(std::uint64_t run_seed, ByteView peer_id) {

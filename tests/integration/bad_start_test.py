@@ -1,9 +1,11 @@
 """Every way to start it wrong: one message that names the thing, its cause and its fix, and the exit code."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
+from unittest import mock
 
 import program
 from program import BentPeer, Peer, ProgramTest, run
@@ -36,6 +38,14 @@ class BadStart(ProgramTest):
         result = run("up", "--new", "--data", self.data, "--home", self.home, "--status", "8080")
         self.check(result, 2, "GV-CLI-001", "--status 8080")
 
+        for command in (["up", "--new", "--data", self.data, "--home", self.home], ["demo", "--data", self.data]):
+            self.check(run(*command, "--preset", "tiny"), 2, "GV-CLI-001", "--preset tiny", "nano, micro, small")
+
+    def test_an_address_of_another_machine(self):
+        result = run("up", "--new", "--data", self.data, "--home", self.home, "--status", "192.0.2.1:8080")
+        self.check(result, 4, "GV-NET-013", "192.0.2.1:8080", "127.0.0.1", "0.0.0.0")
+        self.check(self.up("--new", "--listen", "/ip4/192.0.2.1/tcp/4001"), 4, "GV-NET-013", "192.0.2.1:4001")
+
     def test_neither_new_nor_bootstrap(self):
         self.check(self.up(), 2, "GV-CLI-001", "--new", "--bootstrap")
 
@@ -61,6 +71,9 @@ class BadStart(ProgramTest):
         manifest = self.folder / "run.json"
         manifest.write_text('{"iner_steps": 3}')
         self.check(self.up("--new", "--manifest", manifest), 2, "GV-CLI-004", f"{manifest}: iner_steps")
+        manifest.write_text('{"model": {"heads": 3}}')
+        result = self.up("--new", "--manifest", manifest)
+        self.check(result, 2, "GV-CLI-004", f"{manifest}: model.heads: 3 do not share out hidden_size 128", "2 or 4")
         self.check(self.up("--new", "--manifest", self.folder / "none.json"), 2, "GV-CLI-001", "none.json")
 
     def test_bootstrap_refused(self):
@@ -127,6 +140,8 @@ class BadStart(ProgramTest):
     def test_home_not_writable(self):
         result = run("up", "--new", "--data", self.data, "--home", self.data / "home")
         self.check(result, 4, "GV-IO-004", str(self.data))
+        for command in (["up", "--new", "--data", self.data], ["host"], ["demo", "--data", self.data]):
+            self.check(run(*command, "--home", "/proc/x"), 4, "GV-IO-004", "/proc/x")  # where root makes nothing either
 
     def test_home_is_a_file(self):
         for arguments in (["up", "--new", "--data", self.data], ["whoami"], ["status"], ["sample"], ["key", "export"]):
@@ -137,7 +152,14 @@ class BadStart(ProgramTest):
             self.check(run(*command, "--home", self.home), 4, "GV-CLI-006", str(self.home), "no such folder")
         self.home.mkdir()
         self.check(run("whoami", "--home", self.home), 4, "GV-CLI-006", str(self.home), "identity.key")
-        self.check(run("sample", "--home", self.home), 4, "GV-CLI-006", str(self.home), "checkpoint")
+        self.check(run("sample", "--home", self.home), 4, "GV-CLI-006", str(self.home), "identity.key")
+
+    def test_no_checkpoint_yet(self):
+        self.assertEqual(run("key", "new", "--home", self.home).returncode, 0)
+        self.check(run("sample", "--home", self.home), 4, "GV-TRAIN-007", str(self.home), "first round")
+        damaged = self.home / "checkpoints" / "3"
+        damaged.mkdir(parents=True)
+        self.check(run("sample", "--home", self.home), 4, "GV-TRAIN-003", str(damaged.parent))
 
     def test_oversized_files(self):
         self.home.mkdir()
@@ -169,6 +191,12 @@ class BadStart(ProgramTest):
         self.check(run("demo", "--data", missing), 4, "GV-DATA-001", str(missing))
         self.data.write_text("short")
         self.check(self.up("--new"), 4, "GV-DATA-003", str(self.data))
+        with mock.patch.dict(os.environ, TMPDIR=str(self.folder)):
+            result = run("demo", "--data", self.data)
+        self.check(result, 4, "GV-DATA-003", f"{self.data}: 5 bytes, in 4 parts", "needs about 2064")
+        self.home.mkdir()
+        self.check(run("demo", "--data", self.data, "--home", self.home), 4, "GV-DATA-003")
+        self.assertEqual(sorted(self.folder.rglob("*")), [self.home, self.data])  # nothing is left behind
 
     def test_model_too_large(self):
         model = {"hidden_size": 8192, "intermediate_size": 32768, "layers": 40, "heads": 64, "kv_heads": 64}
@@ -222,9 +250,14 @@ class Keys(ProgramTest):
         self.assertEqual((other / "identity.key").stat().st_mode & 0o777, 0o600)
 
     def test_nonsense_is_no_key(self):
-        self.assertNotEqual(run("key", "import", "--home", self.home, stdin="nonsense").returncode, 0)
+        for text in ("nonsense", "AAAA", "!!!", "", "a" * 10_000):
+            result = run("key", "import", "--home", self.home, stdin=text)
+            self.assertEqual(result.returncode, 4, result.stderr)
+            self.assertIn("GV-KEY-001 bad key: standard input: ", result.stderr)
         self.assertFalse((self.home / "identity.key").exists())
         self.assertEqual(run("whoami", "--home", self.home).returncode, 4)
+        self.assertEqual(run("key").returncode, 2)
+        self.assertEqual(run("key", "new", "--home", "/proc/x").returncode, 4)
 
 
 if __name__ == "__main__":

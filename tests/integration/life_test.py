@@ -3,8 +3,10 @@
 import json
 import pathlib
 import re
+import shutil
 import signal
 import socket
+import time
 
 import program
 from program import Peer, ProgramTest, get, run
@@ -41,6 +43,26 @@ class Life(ProgramTest):
             peer.wait_for(rf"Round {resumed}: loss")
             self.assertEqual(peer.end(signal.SIGINT), 130)
             self.assertEqual(min(map(int, re.findall(r"Round (\d+)", peer.output))), resumed)  # no old ones again
+
+    def test_a_signal_at_any_time_of_its_start_is_a_clean_end(self):
+        for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+            for awaited in ("", "lock", "control.token", "ledger.db"):
+                with Peer(*self.new_run()) as peer:
+                    self.wait_for_start(peer, self.home / awaited if awaited else None)
+                    self.assertEqual(peer.end(number), code)
+                left = [path.name for path in self.home.rglob("*")]
+                self.assertNotIn("status.addr", left)
+                self.assertEqual([name for name in left if name.endswith(".partial")], [])
+                shutil.rmtree(self.home, ignore_errors=True)
+
+    def wait_for_start(self, peer, file):
+        """Until the file is there; without one, until a signal is caught: its libraries still load."""
+        until = time.monotonic() + program.PATIENCE_S
+        while time.monotonic() < until:
+            caught = re.search(r"SigCgt:\s+(\w+)", pathlib.Path(f"/proc/{peer.process.pid}/status").read_text())
+            if file.exists() if file else int(caught[1], 16) >> (signal.SIGTERM - 1) & 1:
+                return
+        self.fail(f"it never came as far as {file or 'a signal handler'}")
 
     def test_a_second_signal_ends_it_at_once(self):
         with Peer(*self.new_run(**SLOW_RUN)) as peer:

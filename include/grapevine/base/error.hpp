@@ -72,6 +72,8 @@ enum class Errc : std::uint16_t {
   not_a_home,
   no_peer_runs,
   home_of_another_run,
+  no_checkpoint,
+  cannot_listen,
 };
 
 // Exit codes of the program (see README): the error decides which one ends the process.

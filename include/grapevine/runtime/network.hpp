@@ -55,7 +55,7 @@ class Network {
   // Errc::timed_out after the system's patience (callers set their own deadline around it). Its
   // detail and that of resolve() are the system's words; what was called, the caller knows.
   virtual Awaitable<Result<std::unique_ptr<Socket>>> connect(Endpoint to) = 0;
-  // Errc::address_in_use names the endpoint. Port 0 picks a free one.
+  // Errc::address_in_use and Errc::cannot_listen name the endpoint. Port 0 picks a free one.
   virtual Result<std::unique_ptr<Listener>> listen(Endpoint at) = 0;
   virtual Awaitable<Result<std::vector<IpAddress>>> resolve(std::string host, IpFamily family) = 0;
   // The addresses of this machine's interfaces, for expanding 0.0.0.0 and ::.

@@ -23,6 +23,9 @@ struct DatasetOptions {
   std::uint32_t batch = 16;        // sequences that must be there to train on
 };
 
+// About how many tokens there must be for a batch to train on and a sequence to hold out.
+[[nodiscard]] std::uint64_t tokens_needed(DatasetOptions const& options);
+
 // A batch is `sequences` rows of context + 1 tokens: inputs and, shifted by one, targets.
 class Dataset {
  public:
