@@ -2,6 +2,7 @@
 
 #include "app/bench_codec_command.hpp"
 #include "app/bench_consensus_command.hpp"
+#include "app/bench_convergence_command.hpp"
 #include "app/bench_mixing_command.hpp"
 #include "app/bench_train_command.hpp"
 #include "app/bench_utilization_command.hpp"
@@ -28,6 +29,7 @@ constexpr std::array benches{
     Bench{"codec", "encoding and decoding of tensors beside memcpy", bench_codec_command},
     Bench{"consensus", "how far apart the peers are, for each way of mixing",
           bench_consensus_command},
+    Bench{"convergence", "what a swarm learns, for each way of mixing", bench_convergence_command},
     Bench{"mixing", "time and bytes of averaging over processes on this machine",
           bench_mixing_command},
     Bench{"train", "tokens a second of a training step", bench_train_command},

@@ -4,12 +4,24 @@
 #include "grapevine/mix/average.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace grapevine {
 namespace {
 
 Blob pick(std::vector<Blob> const& mixed, std::size_t shard, Blob const& own) {
   return shard < mixed.size() && mixed[shard] != nullptr ? mixed[shard] : own;
+}
+
+// NoLoCo: the outer gradient d with what draws z to x; it is stepped from z then.
+Blob drawn_to(OuterSettings const& settings, Blob const& z, Blob const& x, Blob const& d) {
+  auto sum = std::make_shared<Bytes>(d->size());
+  auto const from = floats_of(*z), to = floats_of(*x), gradient = floats_of(*d);
+  auto const values = floats_of(*sum);
+  float const share = settings.pull / settings.lr;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = gradient[i] - share * (to[i] - from[i]);
+  return sum;
 }
 
 // The shard from x, after an outer step by d where there is one; nothing when a value would leave
@@ -63,8 +75,10 @@ ModelStatePtr step_mixed(ModelState const& own, OuterSettings const& settings,
     Blob const& z = own.parameters[i].blob;
     Blob const& v = own.momentum[i].blob;
     Blob const d = gradients.empty() ? nullptr : gradients[i];
-    auto stepped = step(settings, pick(mixed.parameters, i, z), pick(mixed.momentum, i, v),
-                        d == nullptr ? d : pick(mixed.gradients, i, d));
+    Blob x = pick(mixed.parameters, i, z);
+    Blob mean = d == nullptr ? d : pick(mixed.gradients, i, d);
+    if (settings.pull > 0 && d != nullptr) mean = drawn_to(settings, z, std::exchange(x, z), mean);
+    auto stepped = step(settings, x, pick(mixed.momentum, i, v), mean);
     if (!stepped) stepped = step(settings, z, v, d);
     if (!stepped) continue;
     next->parameters[i] = std::move(stepped->parameters);

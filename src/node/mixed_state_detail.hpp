@@ -4,6 +4,7 @@
 //
 // Factored Gossip DiLoCo (arXiv 2606.22768), with parameters z, outer gradient D and momentum v:
 //   x = Mix1(z),  v <- mu v + Mix2(D),  z <- x - lr (Mix2(D) + mu v)
+// or NoLoCo's (OuterSettings::pull):  D' = Mix2(D) - (pull / lr) (x - z),  stepped from z
 #pragma once
 
 #include "node/model_state_detail.hpp"

@@ -206,7 +206,7 @@ Awaitable<Result<>> Node::State::first_state() {
       CO_TRY(co_await adopt_state(*pulled));
       CO_TRY(co_await set_trainer(*pulled, false));
       pairing.state_replaced = true;
-      provisional = true;
+      provisional = round_is_under_way();  // who comes at its beginning counts at once
       break;
     }
     if (stop_requested) break;

@@ -175,7 +175,7 @@ std::vector<Blob> Node::State::results_of(round_action::Mixed const& mixed) cons
 
 OuterSettings Node::State::outer_settings() const {
   auto const& outer = manifest->manifest.outer;
-  return {outer.lr, outer.momentum, outer.nesterov};
+  return {outer.lr, outer.momentum, outer.nesterov, outer.pull};
 }
 
 Awaitable<ModelStatePtr> Node::State::step_together(round_action::Apply action) {

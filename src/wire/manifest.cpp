@@ -102,7 +102,8 @@ Result<RunManifest> decode_payload(ByteView payload) {
   manifest.mixing.error_decay = table->error_decay();
   manifest.shards = table->shards();
   manifest.inner = decode_inner(*table->inner());
-  manifest.outer = {table->outer()->lr(), table->outer()->momentum(), table->outer()->nesterov()};
+  manifest.outer = {table->outer()->lr(), table->outer()->momentum(), table->outer()->nesterov(),
+                    table->outer()->pull()};
   manifest.deadline_s_min = table->deadline_s_min();
   manifest.deadline_s_max = table->deadline_s_max();
   manifest.initial_state = flat::hash(*table->initial_state());
@@ -118,8 +119,9 @@ Bytes codec::encode_payload(RunManifest const& manifest) {
   auto const tokenizer = builder.CreateString(manifest.tokenizer);
   auto const model = encode_model(builder, manifest.model);
   auto const inner = encode_inner(builder, manifest.inner);
-  auto const outer = schema::CreateOuterOptimizer(builder, manifest.outer.lr,
-                                                  manifest.outer.momentum, manifest.outer.nesterov);
+  auto const outer =
+      schema::CreateOuterOptimizer(builder, manifest.outer.lr, manifest.outer.momentum,
+                                   manifest.outer.nesterov, manifest.outer.pull);
   auto const schema_hash = flat::from(manifest.schema_hash);
   auto const initial_state = flat::from(manifest.initial_state);
   schema::ManifestBuilder table(builder);

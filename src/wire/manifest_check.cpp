@@ -115,6 +115,8 @@ Result<> check_mixing(RunManifest const& manifest) {
   if (manifest.mixing.joint && !pairs) return invalid("joint: only with mix1 pair and mix2 pair");
   if (manifest.mixing.mix1_momentum && manifest.mixing.mix1 == MixPattern::none)
     return invalid("mix1_momentum: there is no mix1 to take it along");
+  if (manifest.outer.pull != 0 && !manifest.mixing.joint)
+    return invalid("outer.pull: only with joint, where both come from the same partner");
   return check_codecs(manifest.mixing);
 }
 
@@ -123,6 +125,7 @@ Result<> check_round(RunManifest const& manifest) {
   TRY(check_mixing(manifest));
   TRY(between("outer.lr", manifest.outer.lr, 0, 100));
   TRY(between("outer.momentum", manifest.outer.momentum, 0, 0.9999F));
+  TRY(between("outer.pull", manifest.outer.pull, 0, 2 + manifest.outer.momentum));
   TRY(between("deadline_s_min", manifest.deadline_s_min, 0, limits::round_deadline_s_max));
   TRY(between("deadline_s_max", manifest.deadline_s_max, manifest.deadline_s_min,
               limits::round_deadline_s_max));

@@ -51,6 +51,7 @@ void visit_outer(Visitor& visit, Outer& outer) {
   visit("lr", outer.lr);
   visit("momentum", outer.momentum);
   visit("nesterov", outer.nesterov);
+  visit("pull", outer.pull);
 }
 
 template <class Visitor, class Manifest>

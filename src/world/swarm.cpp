@@ -48,6 +48,7 @@ RunManifest run_of(SwarmOptions const& options) {
   run.inner.lr_final = 0.005F;
   run.inner.warmup_steps = 0;
   run.inner.batch = 16;
+  if (options.change_run) options.change_run(run);
   return run;
 }
 
@@ -64,6 +65,13 @@ NodeOptions node_options(SwarmOptions const& options, std::size_t machine, Train
   if (options.witness) node.checkpoints_kept = std::numeric_limits<std::uint32_t>::max();
   if (auto const allowed = options.allowances.find(machine); allowed != options.allowances.end())
     node.allowance = allowed->second;
+  if (options.make_trainer) {
+    node.make_trainer = [make = options.make_trainer, machine](RunManifest const& run,
+                                                               PeerId const& self) {
+      return make(machine, run, self);
+    };
+    return node;
+  }
   auto const known = options.trainers.find(machine);
   auto const faults = known == options.trainers.end() ? TrainerFaults{} : known->second;
   node.make_trainer = [options, machine, faults, &record](RunManifest const& run, PeerId const&) {
@@ -165,6 +173,11 @@ Result<Checkpoint> Swarm::checkpoint(std::size_t machine, std::uint64_t round) {
   ReferenceOptions reference;
   reference.hidden = options_.hidden;
   TRY_ASSIGN(auto const layout, reference_layout(reference));
+  return checkpoint(machine, round, layout);
+}
+
+Result<Checkpoint> Swarm::checkpoint(std::size_t machine, std::uint64_t round,
+                                     TensorLayout const& layout) {
   auto const folder = "checkpoints/" + std::to_string(round);
   auto& storage = world.doors(machine).storage;
   TRY_ASSIGN(auto const names, storage.list(folder));

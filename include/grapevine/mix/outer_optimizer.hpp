@@ -13,6 +13,10 @@ struct OuterSettings {
   float lr = 0.7F;
   float momentum = 0.9F;
   bool nesterov = true;
+  // gamma of NoLoCo (arXiv 2506.10911), for peers with states of their own: what an exchange would
+  // move the parameters by goes into the outer gradient instead, as -(pull / lr) (mean(z) - z), so
+  // that momentum acts on it too. 0: the parameters move at once.
+  float pull = 0;
 };
 
 void outer_step(OuterSettings const& settings, std::span<float const> gradient,

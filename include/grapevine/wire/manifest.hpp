@@ -37,6 +37,7 @@ struct OuterOptimizer {  // Nesterov in the PyTorch convention: v = mu v + g; z 
   float lr = 0.7F;
   float momentum = 0.9F;
   bool nesterov = true;
+  float pull = 0;  // gamma of NoLoCo, with joint pairs (mix/outer_optimizer.hpp); 0: none
   bool operator==(OuterOptimizer const&) const = default;
 };
 

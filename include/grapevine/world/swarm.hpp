@@ -1,5 +1,6 @@
-// A whole swarm in the simulated world: the production node on every machine, a reference trainer
-// in each, and a record of how every run() ended. The scenario and the checks are its user's.
+// A whole swarm in the simulated world: the production node on every machine, a trainer in each (by
+// default the reference trainer), and a record of how every run() ended. The scenario and the
+// checks are its user's.
 #pragma once
 
 #include "grapevine/node/node.hpp"
@@ -9,7 +10,9 @@
 #include "grapevine/world/watched_trainer.hpp"
 #include "grapevine/world/witness.hpp"
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +32,11 @@ struct SwarmOptions {
   std::map<std::size_t, sim::NodeOptions> machines;
   std::map<std::size_t, TrainerFaults> trainers;
   std::map<std::size_t, Allowance> allowances;
+  // Another model than the reference trainer's: what the first peer's manifest says of it, and its
+  // trainers, by machine. A step must take half a second by their word.
+  std::function<void(RunManifest&)> change_run;
+  std::function<Result<std::unique_ptr<Trainer>>(std::size_t, RunManifest const&, PeerId const&)>
+      make_trainer;
   std::vector<std::set<Bent>> hostile;  // peers beside the others, on the machines after theirs
   bool witness = false;                 // listens on one machine more; nodes keep all checkpoints
 };
@@ -57,6 +65,8 @@ class Swarm {
   // follow the one before.
   [[nodiscard]] Result<std::vector<Verified<LedgerEntry>>> ledger(std::size_t machine);
   [[nodiscard]] Result<Checkpoint> checkpoint(std::size_t machine, std::uint64_t round);
+  [[nodiscard]] Result<Checkpoint> checkpoint(std::size_t machine, std::uint64_t round,
+                                              TensorLayout const& layout);
   [[nodiscard]] Testimony const& testimony() const { return testimony_; }
 
  private:

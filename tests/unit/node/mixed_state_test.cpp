@@ -57,6 +57,26 @@ std::vector<double> mean(std::vector<float> const& a, std::vector<float> const& 
 
 }  // namespace
 
+TEST_CASE("with a pull the partner's state goes through the momentum, as in NoLoCo") {
+  Peer const low(1), high(2);
+  OuterSettings const noloco{0.7F, 0.5F, false, 0.7F};
+  auto const a = low.side(MixLane::joint), b = high.side(MixLane::joint);
+  MixedShards mixed;
+  take_in(mixed, MixLane::joint, shards, mean_of({a, 1}, {b, 1}));
+  auto const next = step_mixed(*low.state, noloco, low.gradients, mixed);
+  auto const z = flatten(low.state->parameters), v = flatten(low.state->momentum);
+  auto const mean_z = mean(z, flatten(high.state->parameters));
+  auto const mean_d = mean(low.gradient, high.gradient);
+  auto const parameters = flatten(next->parameters), momentum = flatten(next->momentum);
+  for (std::size_t i = 0; i < z.size(); ++i) {
+    // Of the slow weights phi = z: w <- mu w + beta mean(theta - phi) + gamma (mean(phi) - phi),
+    // phi <- phi + w, where theta - phi = -D and w = -lr v.
+    double const lr = 0.7F, w = 0.5 * -lr * v[i] - lr * mean_d[i] + lr * (mean_z[i] - z[i]);
+    CHECK(parameters[i] == doctest::Approx(z[i] + w).epsilon(1e-5));
+    CHECK(momentum[i] == doctest::Approx(-w / lr).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("an exchange steps from the mean state by the mean gradient, with the own momentum") {
   Peer const low(1);
   Peer const high(2);

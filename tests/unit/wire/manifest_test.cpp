@@ -74,6 +74,8 @@ TEST_CASE("a manifest keeps its rules") {
         "mix2: 3 is not in 0..2");
   CHECK(complaint([](M& m) { m.mixing.joint = true; }) ==
         "joint: only with mix1 pair and mix2 pair");
+  CHECK(complaint([](M& m) { m.outer.pull = 0.7F; }) ==
+        "outer.pull: only with joint, where both come from the same partner");
   CHECK(complaint([](M& m) { m.mixing.mix1_momentum = true; }) ==
         "mix1_momentum: there is no mix1 to take it along");
   CHECK(complaint([](M& m) { m.inner_steps = 0; }) == "inner_steps: 0 is not in 1..100000");
@@ -180,7 +182,7 @@ TEST_CASE("what a person gets wrong is said in one line that names the key") {
   CHECK(json_complaint(R"({"inner_step": 3})")
             .starts_with("inner_step: no such key; there are name, seed, "));
   CHECK(json_complaint(R"({"outer": {"lrr": 3}})") ==
-        "outer.lrr: no such key; there are lr, momentum, nesterov");
+        "outer.lrr: no such key; there are lr, momentum, nesterov, pull");
   CHECK(json_complaint(R"({"model": 3})") == "model: not a JSON object");
   CHECK(json_complaint(R"({"seed": -1})") == "seed: not a whole number in 0..18446744073709551615");
   CHECK(json_complaint(R"({"shards": 1e3})") == "shards: not a whole number in 0..4294967295");
