@@ -180,7 +180,7 @@ void Butterfly::collect() {
   rank_reducers();
   want_results();
   for (std::uint32_t i = 0; i < settings_.shards; ++i) reduce(i);
-  if (results_here() || now_ >= give_up_) close();
+  if (results_settled() || now_ >= give_up_) close();
 }
 
 // Hashing everybody for every shard at every event would be most of the machine's time: done again
@@ -217,7 +217,7 @@ void Butterfly::reduce(std::uint32_t index) {
     auto const rank = std::min(shard.before_us.size(), rank_in(index) + 1);
     Duration const turn = std::max<Duration>(settings_.wait_min / 2, transfer() / 2);
     if (now_ < collect_until_ + static_cast<std::int64_t>(rank) * turn) return;
-    if (best(index) != nullptr) return;
+    if (best(index) != nullptr || left_out(index)) return;
   }
   want_inputs(index);
   if (!inputs_settled(index)) return;

@@ -21,13 +21,11 @@ std::uint64_t total_tokens(ShardResult const& result) {
 
 }  // namespace
 
-bool Butterfly::right(Candidate const& candidate, std::uint32_t index) const {
+bool Butterfly::sound(Candidate const& candidate, std::uint32_t index) const {
   auto const& result = candidate.result;
   if (settings_.one_state && result.base != version_.state) return false;
   if (candidate.reducer != settings_.self && !members_ever_.contains(candidate.reducer))
     return false;
-  auto const is_ours = [this](auto const& input) { return input.peer == settings_.self; };
-  if (!settings_.one_state && std::ranges::none_of(result.inputs, is_ours)) return false;
   // Every input must be what its author announced: a reducer cannot invent weight.
   auto const as_announced = [&](ShardResult::Input const& input) {
     auto const* const contribution = contribution_of(input.peer);
@@ -36,6 +34,26 @@ bool Butterfly::right(Candidate const& candidate, std::uint32_t index) const {
   };
   return std::ranges::all_of(result.inputs, as_announced) &&
          std::ranges::all_of(bounded(result.inputs), std::identity{});
+}
+
+bool Butterfly::right(Candidate const& candidate, std::uint32_t index) const {
+  return (settings_.one_state || has_ours(candidate)) && sound(candidate, index);
+}
+
+bool Butterfly::has_ours(Candidate const& candidate) const {
+  auto const is_ours = [this](auto const& input) { return input.peer == settings_.self; };
+  return std::ranges::any_of(candidate.result.inputs, is_ours);
+}
+
+// The one who is to average it has done so without this peer. Only its word counts: another's
+// would keep us from what is still to come.
+bool Butterfly::left_out(std::uint32_t index) const {
+  auto const& shard = book().shards[index];
+  if (settings_.one_state || shard.before_us.empty() || best(index) != nullptr) return false;
+  return std::ranges::any_of(shard.candidates, [&](Candidate const& candidate) {
+    return candidate.reducer == shard.before_us.front() && !has_ours(candidate) &&
+           sound(candidate, index);
+  });
 }
 
 // Who was asked and has not delivered gives way to the next best; what comes late still counts.
@@ -80,11 +98,15 @@ bool Butterfly::results_known() const {
   return true;
 }
 
-bool Butterfly::results_here() const {
-  for (std::uint32_t i = 0; i < settings_.shards; ++i) {
-    auto const* const chosen = best(i);
-    if (chosen == nullptr || arrival(result_of(*chosen)) != Arrival::here) return false;
-  }
+bool Butterfly::result_settled(std::uint32_t index) const {
+  auto const* const chosen = best(index);
+  if (chosen == nullptr) return left_out(index);
+  return arrival(result_of(*chosen)) == Arrival::here;
+}
+
+bool Butterfly::results_settled() const {
+  for (std::uint32_t i = 0; i < settings_.shards; ++i)
+    if (!result_settled(i)) return false;
   return true;
 }
 

@@ -56,16 +56,16 @@ void Butterfly::note_progress() {
   auto const here = contributors();
   std::set<PeerId> coming(here.begin(), here.end());
   for (auto const& peer : expected()) coming.insert(peer);
-  std::size_t inputs = 0, inputs_here = 0, results_here = 0;
+  std::size_t inputs = 0, inputs_here = 0, results = 0;
   for (std::uint32_t i = 0; i < settings_.shards; ++i) {
-    if (best_here(i) != nullptr) ++results_here;
+    if (result_settled(i)) ++results;
     if (rank_in(i) > 0) continue;
     inputs += coming.size();
     for (auto const& peer : here)
       if (arrival(input_of(*contribution_of(peer), i)) == Arrival::here) ++inputs_here;
   }
   inputs_wait_.count(inputs_here, inputs, now_);
-  results_wait_.count(results_here, settings_.shards, now_);
+  results_wait_.count(results, settings_.shards, now_);
 }
 
 bool Butterfly::inputs_pending() const {
@@ -87,7 +87,7 @@ bool Butterfly::results_pending() const {
     auto const& shard = book().shards[i];
     auto const* const chosen = best(i);
     if (chosen != nullptr && arrival(result_of(*chosen)) == Arrival::wanted) return true;
-    if (chosen != nullptr || shard.before_us.empty()) continue;
+    if (chosen != nullptr || shard.before_us.empty() || left_out(i)) continue;
     auto const& reducer = shard.before_us.front();
     auto const* const seen = view_.find(reducer);
     bool const mixes = seen != nullptr && seen->beacon.state == PeerState::mixing;

@@ -115,6 +115,8 @@ Result<> check_mixing(RunManifest const& manifest) {
   if (manifest.mixing.joint && !pairs) return invalid("joint: only with mix1 pair and mix2 pair");
   if (manifest.mixing.mix1_momentum && manifest.mixing.mix1 == MixPattern::none)
     return invalid("mix1_momentum: there is no mix1 to take it along");
+  if (manifest.outer.pull != 0 && manifest.outer.lr == 0)
+    return invalid("outer.pull: only with an outer.lr above 0");
   if (manifest.outer.pull != 0 && !manifest.mixing.joint)
     return invalid("outer.pull: only with joint, where both come from the same partner");
   return check_codecs(manifest.mixing);

@@ -242,6 +242,8 @@ class Butterfly {
   [[nodiscard]] Contribution const* contribution_of(PeerId const& peer) const;  // from our state
   [[nodiscard]] bool comes_from_here(Contribution const& contribution) const;
   // Made of what counts here, by one who may, and what its inputs' authors have announced.
+  [[nodiscard]] bool sound(Candidate const& candidate, std::uint32_t index) const;
+  [[nodiscard]] bool has_ours(Candidate const& candidate) const;
   [[nodiscard]] bool right(Candidate const& candidate, std::uint32_t index) const;
   [[nodiscard]] bool late(Candidate const& candidate) const;
   [[nodiscard]] bool usable(Candidate const& candidate, std::uint32_t index) const;
@@ -250,7 +252,10 @@ class Butterfly {
   [[nodiscard]] Candidate const* best(std::uint32_t index) const;
   [[nodiscard]] Candidate const* best_here(std::uint32_t index) const;
   [[nodiscard]] Candidate const* better(Candidate const* a, Candidate const* b) const;
-  [[nodiscard]] bool results_here() const;
+  // By another, without this peer, where every peer has its own state: it stays outside.
+  [[nodiscard]] bool left_out(std::uint32_t index) const;
+  [[nodiscard]] bool result_settled(std::uint32_t index) const;
+  [[nodiscard]] bool results_settled() const;
   [[nodiscard]] bool inputs_settled(std::uint32_t index) const;
   [[nodiscard]] bool inputs_pending(std::uint32_t index) const;
   [[nodiscard]] bool inputs_pending() const;  // of the shards that are ours to average

@@ -118,6 +118,50 @@ TEST_CASE("the shards of those who are done with a round are not averaged again"
   CHECK(one.fetches() == 0);
 }
 
+TEST_CASE(
+    "who was left out by the one that averages stays outside at once, and at nobody else's word") {
+  std::vector<PeerId> const peers{peer_number(1), peer_number(2), peer_number(3)};
+  auto const order = Butterfly::reducers({}, 0, 1, peers).front();
+  ButterflySettings settings;
+  settings.self = order[2];
+  settings.one_state = false;
+  settings.wait_min = 2s;
+  settings.wait_max = 60s;
+  SwarmView view(10s);
+  Beacon beacon;
+  beacon.sequence = 1;
+  beacon.state = PeerState::mixing;
+  for (std::size_t i = 0; i < 2; ++i) view.saw(order[i], beacon, Instant{});
+  auto const contribution = [](PeerId const& peer) {
+    Contribution made;
+    made.tokens = 1;
+    made.shards = {blob_named(peer.text())};
+    return made;
+  };
+  auto const closed_by = [&](PeerId const& reducer) {
+    Butterfly butterfly(settings, view);
+    (void)butterfly.on(butterfly_event::Began{}, Instant{});
+    for (std::size_t i = 0; i < 2; ++i)
+      (void)butterfly.on(butterfly_event::ContributionSeen{order[i], contribution(order[i])},
+                         Instant{});
+    (void)butterfly.on(butterfly_event::Contributed{contribution(settings.self)}, Instant{});
+    (void)butterfly.on(butterfly_event::Collect{}, Instant{});
+    ShardResult result;
+    for (std::size_t i = 0; i < 2; ++i)
+      result.inputs.push_back({order[i], contribution(order[i]).shards[0].root, 1});
+    std::ranges::sort(result.inputs, {}, &ShardResult::Input::peer);
+    result.result = blob_named("mean");
+    (void)butterfly.on(butterfly_event::ResultSeen{reducer, result}, Instant{});
+    auto const actions = butterfly.on(butterfly_event::Tick{}, Instant{} + 100ms);
+    auto const* const closed =
+        actions.empty() ? nullptr : std::get_if<butterfly_action::Closed>(&actions.back());
+    if (closed != nullptr) CHECK_FALSE(closed->results.at(0).has_value());
+    return closed != nullptr;
+  };
+  CHECK(closed_by(order[0]));
+  CHECK_FALSE(closed_by(order[1]));
+}
+
 TEST_CASE("overlapped, a peer averages its own shards from the first contribution on") {
   OneOfThree one(true, 1);
   one.others_are_in(0);  // no beacon of this round has come yet

@@ -74,6 +74,8 @@ TEST_CASE("a manifest keeps its rules") {
         "mix2: 3 is not in 0..2");
   CHECK(complaint([](M& m) { m.mixing.joint = true; }) ==
         "joint: only with mix1 pair and mix2 pair");
+  CHECK(complaint([](M& m) { m.outer = {0, 0.9F, true, 0.7F}; }) ==
+        "outer.pull: only with an outer.lr above 0");
   CHECK(complaint([](M& m) { m.outer.pull = 0.7F; }) ==
         "outer.pull: only with joint, where both come from the same partner");
   CHECK(complaint([](M& m) { m.mixing.mix1_momentum = true; }) ==
