@@ -18,9 +18,9 @@ struct Line {
   std::string_view fault;  // of its value, which the parser would take as it stands
 };
 
-// A quote or a bracket that is opened and not closed, on this line.
-std::string_view unclosed(std::string_view value) {
-  if (value.empty()) return "";
+// Nothing at all, or a quote or a bracket that is opened and not closed, on this line.
+std::string_view fault_of(std::string_view value) {
+  if (value.empty()) return "there is no value; leave the line out for the default";
   bool const quoted = value.front() == '"' || value.front() == '\'';
   if (quoted && value.find(value.front(), 1) == std::string_view::npos)
     return "the text is not closed";
@@ -46,7 +46,7 @@ std::vector<Line> lines_of(std::string const& path) {
     lines.push_back({number, CLI::detail::remove_quotes(key), ""});
     if (equals == std::string::npos) continue;
     auto const value = CLI::detail::trim_copy(text.substr(equals + 1));
-    lines.back().fault = unclosed(value);
+    lines.back().fault = fault_of(value);
     in_list = value.size() > 1 && value.starts_with('[') && !ends_list;  // as the parser sees it
   }
   if (in_list) lines.back().fault = "the list is not closed";

@@ -68,10 +68,11 @@ void print_status(Json const& json) {
   if (json.at("run").is_object())
     fmt::print("run {} ({}), model {}\n", text_or(json["run"], "name"), text_or(json["run"], "id"),
                text_or(json["run"].at("model"), "preset"));
+  bool const trained = training.value("loss", 0.0) > 0;
   fmt::print("{} done, step {} of {}; loss {}, held out {}; {} tokens/s on {}\n",
              count_text(round.at("current").get<std::uint64_t>(), "round"),
              number_or(round, "inner_step", 0), number_or(round, "inner_steps", 0),
-             number_or(training, "loss", 3), number_or(training, "eval_loss", 3),
+             trained ? number_or(training, "loss", 3) : "-", number_or(training, "eval_loss", 3),
              number_or(training, "tokens_per_s", 0), text_or(training, "device"));
   for (auto const& missing : round.at("mix2").at("missing"))
     fmt::print("missing from the last mix: {} ({})\n",

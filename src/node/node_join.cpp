@@ -5,6 +5,8 @@
 #include "grapevine/base/log.hpp"
 #include "node/node_state_detail.hpp"
 
+#include <fmt/core.h>
+
 #include <bit>
 
 namespace grapevine {
@@ -42,7 +44,14 @@ Awaitable<Result<>> Node::State::find_run() {
   };
   auto const saved = co_await run_on<Result<Bytes>>(doors.heavy, read_manifest);
   if (saved) {
-    CO_TRY_ASSIGN(auto known, signed_manifest_from_json(as_text(*saved)));
+    auto read = signed_manifest_from_json(as_text(*saved));
+    if (!read)
+      co_return fail(
+          Errc::config_invalid,
+          fmt::format("{} says which run this home is of, and is damaged: {}; restore it, "
+                      "or join again with another --home",
+                      doors.storage.describe(manifest_path), read.error().detail()));
+    auto known = std::move(*read);
     auto recent = [this](std::stop_token) {
       return peer_store->recent(limits::address_book_addresses_max);
     };

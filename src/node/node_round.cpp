@@ -207,7 +207,7 @@ Awaitable<> Node::State::apply(round_action::Apply action) {
     auto const report = co_await run_on<Result<EvalReport>>(doors.train, evaluate);
     if (report)
       eval_loss = report->loss;
-    else
+    else if (report.error().errc() != Errc::cancelled)  // by a stop
       problem(report.error());
   }
   co_await record(action, base->hash(), next->hash());

@@ -61,6 +61,7 @@ class BadStart(ProgramTest):
                                    ("threads = -1\n", 1, "threads", "-1"),
                                    ("new = true\ndata = [\n", 2, "data", "not closed"),
                                    ("new = true\nannounce = ['/ip4/1.2.3.4/tcp/1',\n", 2, "announce", "not closed"),
+                                   ("new = true\ndata = \n", 2, "data", "no value"),
                                    ("new = true\ndata = \"texts\n", 2, "data", "not closed")):
             config.write_text(text)
             result = self.up("--config", config)
