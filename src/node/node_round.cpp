@@ -96,11 +96,15 @@ void Node::State::perform(round_action::Publish const& action) {
   announce(action.announcement);
 }
 
-void Node::State::perform(round_action::Fetch const& action) { tasks.spawn(fetch(action)); }
-
-Awaitable<> Node::State::fetch(round_action::Fetch action) {
+void Node::State::perform(round_action::Fetch const& action) {
   auto& stop = stop_fetch[action.what];
   if (stop == nullptr) stop = std::make_shared<Gate>();
+  tasks.spawn(fetch(action, stop));
+}
+
+Awaitable<> Node::State::fetch(round_action::Fetch action, std::shared_ptr<Gate> stop) {
+  auto const known = stop_fetch.find(action.what);
+  if (known == stop_fetch.end() || known->second != stop) co_return;  // stopped before it began
   auto const values = co_await unless_told(stop, fetch_shard(action));
   if (!values) co_return;
   if (*values) round_blobs[action.what] = **values;

@@ -129,7 +129,7 @@ struct Node::State {
   void perform(round_action::BeaconNow const& action);
   void perform(round_action::Finished const& action);
   Awaitable<> inner(std::uint64_t generation, std::uint64_t first_step, std::uint32_t steps);
-  Awaitable<> fetch(round_action::Fetch action);
+  Awaitable<> fetch(round_action::Fetch action, std::shared_ptr<Gate> stop);
   Awaitable<Result<Blob>> fetch_shard(round_action::Fetch action);  // decoded
   Awaitable<> average(round_action::Average action);
   Awaitable<> apply(round_action::Apply action);

@@ -215,12 +215,16 @@ void Butterfly::reduce(std::uint32_t index) {
     // A successor steps in when those before it had their time and nothing usable has come.
     // Those who have announced one and do not give it have together one turn.
     auto const rank = std::min(shard.before_us.size(), rank_in(index) + 1);
-    Duration const turn = std::max<Duration>(settings_.wait_min / 2, transfer() / 2);
-    if (now_ < collect_until_ + static_cast<std::int64_t>(rank) * turn) return;
+    if (now_ < collect_until_ + static_cast<std::int64_t>(rank) * turn()) return;
     if (best(index) != nullptr || left_out(index)) return;
   }
   want_inputs(index);
-  if (!inputs_settled(index)) return;
+  if (!shard.before_us.empty()) {
+    if (!shard.inputs_until) shard.inputs_until = now_ + turn();
+    if (inputs_pending(index) && now_ < *shard.inputs_until) return;
+  } else if (!inputs_settled(index)) {
+    return;
+  }
   shard.averaging = true;
   shard.inputs = inputs_here(index);
   actions_.push_back(
@@ -289,6 +293,7 @@ void Butterfly::want(butterfly_action::Fetch fetch) {
 
 void Butterfly::fetch(butterfly_action::Fetch fetch) {
   auto& asked = blobs_[fetch.what];
+  if (asked.arrival == Arrival::unknown) asked.wanted_at = now_;
   asked.arrival = Arrival::wanted;
   ++asked.fetches;
   actions_.push_back(std::move(fetch));

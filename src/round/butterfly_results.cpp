@@ -10,6 +10,8 @@
 namespace grapevine {
 namespace {
 
+constexpr Duration ask_again_least = 250ms;
+
 std::uint64_t total_tokens(ShardResult const& result) {
   std::uint64_t total = 0;
   for (auto const& input : result.inputs) {
@@ -51,8 +53,7 @@ bool Butterfly::left_out(std::uint32_t index) const {
   auto const& shard = book().shards[index];
   if (settings_.one_state || shard.before_us.empty() || best(index) != nullptr) return false;
   return std::ranges::any_of(shard.candidates, [&](Candidate const& candidate) {
-    return candidate.reducer == shard.before_us.front() && !has_ours(candidate) &&
-           sound(candidate, index);
+    return is_first(candidate) && !has_ours(candidate) && sound(candidate, index);
   });
 }
 
@@ -60,21 +61,29 @@ bool Butterfly::left_out(std::uint32_t index) const {
 bool Butterfly::late(Candidate const& candidate) const {
   auto const* const known = asked(result_of(candidate));
   if (known == nullptr || !known->holders.contains(candidate.reducer)) return false;
-  return known->arrival == Arrival::failed ||
-         (known->arrival == Arrival::wanted && now_ >= overdue_at_);
+  if (known->arrival == Arrival::failed) return true;
+  bool const had_time = now_ >= std::max(overdue_at_, known->wanted_at + grace_ / 2);
+  return known->arrival == Arrival::wanted && had_time;
 }
 
 bool Butterfly::usable(Candidate const& candidate, std::uint32_t index) const {
   return !late(candidate) && right(candidate, index);
 }
 
-// Most tokens, then the lower root: peers that know the same candidates choose the same.
+// The one whose turn it is, then most tokens, then the lower root: peers that know the same
+// candidates choose the same. Anybody may announce a result, and name a root as low as it likes.
 Butterfly::Candidate const* Butterfly::better(Candidate const* a, Candidate const* b) const {
   if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
+  if (is_first(*a) != is_first(*b)) return is_first(*a) ? a : b;
   auto const tokens_a = total_tokens(a->result);
   auto const tokens_b = total_tokens(b->result);
   if (tokens_a != tokens_b) return tokens_a > tokens_b ? a : b;
   return b->result.result < a->result.result ? b : a;
+}
+
+bool Butterfly::is_first(Candidate const& candidate) const {
+  auto const& before_us = book().shards[candidate.result.shard].before_us;
+  return candidate.reducer == (before_us.empty() ? settings_.self : before_us.front());
 }
 
 Butterfly::Candidate const* Butterfly::best(std::uint32_t index) const {
@@ -128,14 +137,15 @@ void Butterfly::want_results() {
 // A result that its reducer does not give is had from those who have pulled it: a link that is down
 // costs this peer a detour, not its agreement with the others.
 void Butterfly::ask_around(std::uint32_t index) {
-  for (auto const& candidate : book().shards[index].candidates) {
-    if (!late(candidate) || !right(candidate, index)) continue;
-    auto& asked = blobs_.at(result_of(candidate));
-    if (now_ < asked.ask_again) continue;
-    asked.ask_again = now_ + settings_.wait_min / 8;
-    auto others = some_others(asked.holders, asked.asked_around++);
-    if (!others.empty()) fetch({result_of(candidate), std::move(others), give_up_, {}});
-  }
+  Candidate const* lost = nullptr;
+  for (auto const& candidate : book().shards[index].candidates)
+    if (late(candidate) && right(candidate, index)) lost = better(lost, &candidate);
+  if (lost == nullptr) return;
+  auto& asked = blobs_.at(result_of(*lost));
+  if (now_ < asked.ask_again || asked.fetches > 1) return;
+  asked.ask_again = now_ + std::max<Duration>(settings_.wait_min / 8, ask_again_least);
+  auto others = some_others(asked.holders, asked.asked_around++);
+  if (!others.empty()) fetch({result_of(*lost), std::move(others), give_up_, {}});
 }
 
 // Not the same each time, nor all of a large swarm.

@@ -47,6 +47,9 @@ void Butterfly::set_give_up(Duration grace) {
   Instant until = collect_until_;
   if (results_pending())
     until = std::max(until, results_wait_.until(2 * settings_.wait_max, settings_.wait_min));
+  for (auto const& shard : book().shards)
+    if (shard.inputs_until && !shard.averaged) until = std::max(until, *shard.inputs_until);
+  grace_ = grace;
   give_up_ = std::max(until + grace, granted);
   overdue_at_ = give_up_ - grace / 2;
 }
@@ -81,13 +84,18 @@ bool Butterfly::inputs_pending(std::uint32_t index) const {
   });
 }
 
-// One is on its way here, or its reducer has what it needs to make it.
+// One is on its way here, or whose turn it is has what is needed to make it. What others announce
+// is worth no longer wait.
 bool Butterfly::results_pending() const {
   for (std::uint32_t i = 0; i < settings_.shards; ++i) {
     auto const& shard = book().shards[i];
+    if (shard.before_us.empty()) continue;
     auto const* const chosen = best(i);
-    if (chosen != nullptr && arrival(result_of(*chosen)) == Arrival::wanted) return true;
-    if (chosen != nullptr || shard.before_us.empty() || left_out(i)) continue;
+    if (chosen != nullptr && is_first(*chosen)) {
+      if (arrival(result_of(*chosen)) != Arrival::here) return true;
+      continue;
+    }
+    if (left_out(i) || best_here(i) != nullptr) continue;
     auto const& reducer = shard.before_us.front();
     auto const* const seen = view_.find(reducer);
     bool const mixes = seen != nullptr && seen->beacon.state == PeerState::mixing;
@@ -95,6 +103,11 @@ bool Butterfly::results_pending() const {
       return true;
   }
   return false;
+}
+
+// What one of those before us may take, and then what a successor may take for its inputs.
+Duration Butterfly::turn() const {
+  return std::max<Duration>(settings_.wait_min / 2, transfer() / 2);
 }
 
 // While there is training to be done anyway, waiting for those still in the round before costs

@@ -187,6 +187,7 @@ class Butterfly {
     std::set<PeerId> holders;
     std::size_t fetches = 0;       // under way
     std::string failure;           // of the last that failed
+    Instant wanted_at{};           // first
     std::size_t asked_around = 0;  // times that others than its reducers were asked for it
     Instant ask_again{};
   };
@@ -199,6 +200,7 @@ class Butterfly {
     std::set<PeerId> bad_reducers;           // announced and did not serve
     std::vector<PeerId> before_us;           // of `ranked_`, those responsible before this peer
     std::vector<ShardResult::Input> inputs;  // that this peer averages at the moment
+    std::optional<Instant> inputs_until;     // of a successor, that wants them late
     bool averaging = false;
     bool averaged = false;
   };
@@ -244,6 +246,7 @@ class Butterfly {
   // Made of what counts here, by one who may, and what its inputs' authors have announced.
   [[nodiscard]] bool sound(Candidate const& candidate, std::uint32_t index) const;
   [[nodiscard]] bool has_ours(Candidate const& candidate) const;
+  [[nodiscard]] bool is_first(Candidate const& candidate) const;  // it was its reducer's turn
   [[nodiscard]] bool right(Candidate const& candidate, std::uint32_t index) const;
   [[nodiscard]] bool late(Candidate const& candidate) const;
   [[nodiscard]] bool usable(Candidate const& candidate, std::uint32_t index) const;
@@ -269,6 +272,7 @@ class Butterfly {
   [[nodiscard]] Asked const* asked(ShardBlob const& what) const;
   [[nodiscard]] Arrival arrival(ShardBlob const& what) const;
   [[nodiscard]] Duration transfer() const;
+  [[nodiscard]] Duration turn() const;
   [[nodiscard]] bool some_come_later() const;
   [[nodiscard]] std::string why_missing(PeerId const& peer) const;
 
@@ -287,6 +291,7 @@ class Butterfly {
   Instant now_{};
   Instant collect_started_{};
   Instant collect_until_{};
+  Duration grace_{};
   Instant overdue_at_{};  // from then on a result that has not come gives way to another
   Instant give_up_{};
   QuorumWait inputs_wait_;

@@ -148,6 +148,32 @@ TEST_CASE("one who gives what it has to give at a trickle holds nobody up for lo
   }));
 }
 
+TEST_CASE("one who announces results of every shard and gives none costs its own shards at most") {
+  auto const run = [](bool attack) {
+    RoundWorld world(5, 1, 5);
+    for (std::size_t i = 0; i < 5; ++i) world[i].step_time = 100ms;
+    if (attack) world.forger = 2;
+    world.start_all();
+    std::array const honest{0, 1, 3, 4};
+    CHECK(world.run(5 * 12s, [&] {
+      return std::ranges::all_of(honest, [&](std::size_t i) { return world[i].finished; });
+    }));
+    std::set<Version> versions;
+    for (auto const i : honest) {
+      versions.insert(world[i].round->version());
+      for (auto const& apply : world[i].applied) {
+        // In its own shards it can do as it likes.
+        auto const lost = std::ranges::count(apply.mixed[0].results, std::optional<BlobRef>{});
+        CHECK(lost <= (attack ? 1 : 0));
+        for (auto const& input : apply.mixed[0].inputs) CHECK(input.shards >= 3);
+      }
+    }
+    CHECK(versions.size() == 1);
+  };
+  SUBCASE("without") { run(false); }
+  SUBCASE("with") { run(true); }
+}
+
 TEST_CASE("a result names what was averaged, not what has come meanwhile") {
   ButterflySettings settings;
   settings.self = peer_number(1);

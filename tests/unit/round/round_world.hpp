@@ -107,6 +107,9 @@ class RoundWorld : public sim::VirtualTime {
   // What one announces reaches the other, but its blobs may not.
   std::function<bool(std::size_t from, std::size_t to)> carries = [](auto, auto) { return true; };
   std::function<Duration(std::size_t from)> takes = [](auto) { return 0s; };  // a blob, longer
+  // Announces, as soon as it knows what all bring, a result of every shard with the lowest root
+  // that there is, and keeps who asks for it until their deadline.
+  std::optional<std::size_t> forger;
   std::function<void(Announcement&)> tamper;  // on what is published
 
  private:
@@ -168,8 +171,28 @@ class RoundWorld : public sim::VirtualTime {
     peers_[i].blobs.insert(c.shards.begin(), c.shards.end());
     later(latency(), [=, this] { feed(i, round_event::Prepared{c}); });
   }
+  void forge(Contribution const& contribution, PeerId const& author) {
+    auto& known = forged_[contribution.round];
+    known[author] = contribution;
+    if (known.size() < peers_.size()) return;
+    for (std::uint32_t s = 0; s < settings_.shards; ++s) {
+      ShardResult result;
+      result.round = contribution.round;
+      result.base = contribution.base;
+      result.shard = s;
+      for (auto const& [peer, brought] : known)
+        result.inputs.push_back({peer, brought.shards[s].root, brought.tokens});
+      result.result = {Hash{}, 4};
+      auto const tell = [this, result](std::size_t to) {
+        feed(to, round_event::ResultSeen{id(*forger), result});
+      };
+      broadcast(*forger, tell);
+    }
+  }
   void perform(std::size_t i, round_action::Publish const& a) {
     auto announcement = a.announcement;
+    if (forger)
+      if (auto const* const c = std::get_if<Contribution>(&announcement)) forge(*c, id(i));
     if (tamper) tamper(announcement);
     broadcast(i, [this, i, announcement](std::size_t to) {
       if (auto const* c = std::get_if<Contribution>(&announcement))
@@ -192,12 +215,17 @@ class RoundWorld : public sim::VirtualTime {
           }
       auto const refused = [&](PeerId const& holder) {
         for (std::size_t j = 0; j < peers_.size(); ++j)
-          if (id(j) == holder) return !carries(j, i) || !peers_[j].blobs.contains(a.what.blob);
+          if (id(j) == holder && a.what.blob.root.is_zero())
+            return false;  // the forger's
+          else if (id(j) == holder)
+            return !carries(j, i) || !peers_[j].blobs.contains(a.what.blob);
         return false;
       };
       if (std::ranges::all_of(a.holders, refused)) return tell("refused");
       bool const kept = std::ranges::any_of(peers_, [&](Peer const& peer) {
-        return peer.dribbles && std::ranges::find(a.holders, id_of(peer)) != a.holders.end();
+        bool const forges = forger && id_of(peer) == id(*forger) && a.what.blob.root.is_zero();
+        return (peer.dribbles || forges) &&
+               std::ranges::find(a.holders, id_of(peer)) != a.holders.end();
       });
       Instant const fails = kept ? a.deadline : std::min(a.deadline, now() + Duration(5s));
       at(std::max(now(), fails), [=] { tell("nobody serves it"); });
@@ -246,6 +274,7 @@ class RoundWorld : public sim::VirtualTime {
   RoundSettings settings_;
   std::vector<Peer> peers_;
   std::map<std::size_t, std::uint64_t> ticks_;
+  std::map<std::uint64_t, std::map<PeerId, Contribution>> forged_;  // by round
 };
 
 }  // namespace grapevine::test
