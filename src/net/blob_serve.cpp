@@ -97,8 +97,9 @@ Awaitable<Result<>> BlobExchange::State::answer(ByteStream& stream, ChunkRequest
   Blob source;
   auto const* const found = serves ? lookup(request.blob) : nullptr;
   Duration const booked = up ? up->backlog(now()) : Duration{};
-  if (counters.serving > limits::blob_streams_served_max ||
-      load.answers > limits::blob_streams_served_per_peer_max) {
+  // What is booked is the others' loss when its reader does not read: one at a time, of each.
+  std::size_t const of_one = up ? 1 : limits::blob_streams_served_per_peer_max;
+  if (counters.serving > limits::blob_streams_served_max || load.answers > of_one) {
     response.status = ChunkStatus::busy;
     response.retry_after_ms = milliseconds_of(limits::blob_busy_pause);
   } else if (found != nullptr && booked > booked_max) {

@@ -44,7 +44,7 @@ Result<> MonthTraffic::save(Storage& storage) const {
 }
 
 void MonthTraffic::add(std::uint64_t bytes, std::uint64_t unix_s) {
-  if (unix_s >= ends_unix_s_) bytes_ = 0;
+  if (unix_s >= ends_unix_s_) bytes_ = reserved_ = 0;  // one large round spoils no other month
   ends_unix_s_ = end_of_month(unix_s);
   bytes_ += bytes;
 }

@@ -38,9 +38,9 @@ TEST_CASE("a quota is used up when what is left is no more than a round takes") 
   traffic.reserve(101);
   CHECK(traffic.uses_up(100));
   traffic.add(0, january_2027);
-  CHECK(traffic.uses_up(100));  // of the new month nothing is left that a round would not take
-  traffic.reserve(10);
-  CHECK_FALSE(traffic.uses_up(100));
+  CHECK_FALSE(traffic.uses_up(100));  // one large round spoils no other month
+  traffic.reserve(101);
+  CHECK(traffic.uses_up(100));
 }
 
 TEST_CASE("months end where the calendar says") {
