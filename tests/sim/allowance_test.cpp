@@ -1,40 +1,19 @@
 // What a person lets a peer take, on whole nodes in the simulated world: caps, quota, quiet hours.
-#include "grapevine/base/log.hpp"
 #include "grapevine/net/blob_exchange.hpp"
 #include "grapevine/world/swarm.hpp"
 
+#include "four_peers.hpp"
 #include "run_to_the_end.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <set>
 
 using namespace grapevine;
-using grapevine::test::run_to_the_end;
+using namespace grapevine::test;
 using grapevine::world::Swarm;
-using grapevine::world::SwarmOptions;
 
 namespace {
-
-constexpr std::size_t frugal = 2;
-
-SwarmOptions options_of(std::uint64_t seed, std::uint64_t rounds) {
-  set_log_level(LogLevel::off);
-  SwarmOptions options;
-  options.seed = seed;
-  options.peers = 4;
-  options.rounds = rounds;
-  options.inner_steps = 10;
-  options.shards = 4;
-  return options;
-}
-
-std::size_t states(Swarm const& swarm) {
-  std::set<Hash> all;
-  for (auto const& [machine, ending] : swarm.endings) all.insert(ending.state);
-  return all.size();
-}
 
 Snapshot shown(Swarm& swarm, std::size_t machine) { return swarm.node(machine).snapshot(); }
 
@@ -43,41 +22,21 @@ bool has_problem(Snapshot const& snapshot, std::string_view code) {
                              [&](auto const& problem) { return problem.code == code; });
 }
 
-// How often the others' ledgers have that peer as an input, and as missing.
-struct Mentions {
-  std::size_t inputs = 0;
-  std::size_t missing = 0;
-};
-Mentions mentions_of(Swarm& swarm, PeerId const& who) {
-  Mentions found;
-  auto const is_it = [&](auto const& one) { return one.peer == who; };
-  for (std::size_t machine = 0; machine < 4; ++machine) {
-    if (machine == frugal) continue;
-    auto const ledger = swarm.ledger(machine);
-    REQUIRE(ledger.has_value());
-    for (auto const& entry : *ledger) {
-      found.inputs += static_cast<std::size_t>(std::ranges::count_if(entry->inputs, is_it));
-      found.missing += static_cast<std::size_t>(std::ranges::count_if(entry->missing, is_it));
-    }
-  }
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("a peer with caps is mixed with, and stops nobody") {
   constexpr std::uint64_t rounds = 8;
-  auto options = options_of(1, rounds);
+  auto options = four_peers(1, rounds);
   options.hidden = 256;
-  options.allowances[frugal].up_bytes_per_s = 500'000;
-  options.allowances[frugal].down_bytes_per_s = 500'000;
+  options.allowances[away].up_bytes_per_s = 500'000;
+  options.allowances[away].down_bytes_per_s = 500'000;
   Swarm swarm(options);
-  REQUIRE(swarm.world.run_for(1min, [&] { return shown(swarm, frugal).run.has_value(); }));
-  auto const caps = shown(swarm, frugal).network.caps;
+  REQUIRE(swarm.world.run_for(1min, [&] { return shown(swarm, away).run.has_value(); }));
+  auto const caps = shown(swarm, away).network.caps;
   CHECK(caps.up_bytes_per_s == 500'000);
   CHECK(caps.down_bytes_per_s == 500'000);
   CHECK_FALSE(caps.month_bytes_max.has_value());
-  auto const who = shown(swarm, frugal).id;
+  auto const who = shown(swarm, away).id;
   run_to_the_end(swarm, rounds);
   CHECK(states(swarm) == 1);
   CHECK(mentions_of(swarm, who).inputs > 0);
@@ -85,30 +44,29 @@ TEST_CASE("a peer with caps is mixed with, and stops nobody") {
 
 TEST_CASE("a peer whose caps are far too low for its run is left out, and stops nobody") {
   constexpr std::uint64_t rounds = 6;
-  auto options = options_of(2, rounds);
+  auto options = four_peers(2, rounds);
   options.hidden = 1024;
-  options.allowances[frugal].up_bytes_per_s = BlobExchange::rate_cap_min;
+  options.allowances[away].up_bytes_per_s = BlobExchange::rate_cap_min;
   Swarm swarm(options);
   Instant const begin = swarm.world.now();
   auto const others_ended = [&] {
-    return std::ranges::all_of(swarm.endings, [](auto const& entry) {
-      return entry.first == frugal || entry.second.ended;
-    });
+    return std::ranges::all_of(
+        swarm.endings, [](auto const& entry) { return entry.first == away || entry.second.ended; });
   };
   REQUIRE(swarm.world.run_until(begin + 30min, others_ended));
   for (auto const& [machine, ending] : swarm.endings) {
-    if (machine != frugal) CHECK(ending.round == rounds);
+    if (machine != away) CHECK(ending.round == rounds);
   }
 }
 
 TEST_CASE("a used up quota is a planned absence until the month is over") {
   constexpr std::uint64_t rounds = 0;
-  auto options = options_of(3, rounds);
-  options.allowances[frugal].month_bytes = 3'000'000;
+  auto options = four_peers(3, rounds);
+  options.allowances[away].month_bytes = 3'000'000;
   Swarm swarm(options);
   REQUIRE(
-      swarm.world.run_for(30min, [&] { return shown(swarm, frugal).state == PeerState::paused; }));
-  auto const paused = shown(swarm, frugal);
+      swarm.world.run_for(30min, [&] { return shown(swarm, away).state == PeerState::paused; }));
+  auto const paused = shown(swarm, away);
   REQUIRE(paused.pause.has_value());
   CHECK(paused.pause->reason == "monthly quota");
   CHECK(paused.pause->until_unix_s == paused.network.caps.month_ends_unix_s);
@@ -120,47 +78,45 @@ TEST_CASE("a used up quota is a planned absence until the month is over") {
   // What it used is not forgotten with its power.
   auto const round = paused.round.current;
   swarm.world.run_for(2min);
-  auto const before = shown(swarm, frugal).network.caps.month_bytes;
-  swarm.world.crash(frugal);
-  swarm.world.restart(frugal);
-  REQUIRE(
-      swarm.world.run_for(1min, [&] { return shown(swarm, frugal).state == PeerState::paused; }));
-  CHECK(shown(swarm, frugal).network.caps.month_bytes > before / 2);
-  CHECK(shown(swarm, frugal).round.current == round);
+  auto const before = shown(swarm, away).network.caps.month_bytes;
+  swarm.world.crash(away);
+  swarm.world.restart(away);
+  REQUIRE(swarm.world.run_for(1min, [&] { return shown(swarm, away).state == PeerState::paused; }));
+  CHECK(shown(swarm, away).network.caps.month_bytes > before / 2);
+  CHECK(shown(swarm, away).round.current == round);
   CHECK(mentions_of(swarm, paused.id).missing == 0);
 
-  swarm.world.jump_wall_clock(frugal, 31 * 24h);
+  swarm.world.jump_wall_clock(away, 31 * 24h);
   REQUIRE(
-      swarm.world.run_for(5min, [&] { return shown(swarm, frugal).state == PeerState::training; }));
-  CHECK(shown(swarm, frugal).network.caps.month_bytes < 3'000'000);
-  CHECK_FALSE(shown(swarm, frugal).pause.has_value());
+      swarm.world.run_for(5min, [&] { return shown(swarm, away).state == PeerState::training; }));
+  CHECK(shown(swarm, away).network.caps.month_bytes < 3'000'000);
+  CHECK_FALSE(shown(swarm, away).pause.has_value());
 }
 
 TEST_CASE("in its quiet hours a peer rests, and goes on after them") {
   constexpr std::uint64_t rounds = 0;
-  auto options = options_of(4, rounds);
-  options.allowances[frugal].quiet_hours = QuietHours::parse("22:00-07:00").value();
+  auto options = four_peers(4, rounds);
+  options.allowances[away].quiet_hours = QuietHours::parse("22:00-07:00").value();
   // By this peer's wall clock it is 21:59 when the world begins.
-  auto const world_begins = Swarm(options_of(4, 1)).world.doors(0).clock.unix_ns() / 1'000'000'000;
+  auto const world_begins = Swarm(four_peers(4, 1)).world.doors(0).clock.unix_ns() / 1'000'000'000;
   std::uint64_t const minute_before = 22 * 3600 - 60;
-  options.allowances[frugal].utc_offset_s = [=](std::uint64_t) {
+  options.allowances[away].utc_offset_s = [=](std::uint64_t) {
     return static_cast<std::int64_t>(minute_before) -
            static_cast<std::int64_t>(world_begins % 86400);
   };
   Swarm swarm(options);
-  REQUIRE(swarm.world.run_for(50s, [&] { return shown(swarm, frugal).round.current >= 1; }));
-  CHECK_FALSE(shown(swarm, frugal).pause.has_value());
-  REQUIRE(
-      swarm.world.run_for(2min, [&] { return shown(swarm, frugal).state == PeerState::paused; }));
-  auto const paused = shown(swarm, frugal);
+  REQUIRE(swarm.world.run_for(50s, [&] { return shown(swarm, away).round.current >= 1; }));
+  CHECK_FALSE(shown(swarm, away).pause.has_value());
+  REQUIRE(swarm.world.run_for(2min, [&] { return shown(swarm, away).state == PeerState::paused; }));
+  auto const paused = shown(swarm, away);
   CHECK(paused.pause->reason == "quiet hours");
   CHECK(paused.pause->until_unix_s == world_begins + 60 + 9 * 3600);
   swarm.world.run_for(1min);
-  CHECK(shown(swarm, frugal).round.current == paused.round.current);
+  CHECK(shown(swarm, away).round.current == paused.round.current);
   CHECK(mentions_of(swarm, paused.id).missing == 0);
 
-  swarm.world.jump_wall_clock(frugal, 9h);
+  swarm.world.jump_wall_clock(away, 9h);
   REQUIRE(
-      swarm.world.run_for(5min, [&] { return shown(swarm, frugal).state == PeerState::training; }));
-  CHECK_FALSE(shown(swarm, frugal).pause.has_value());
+      swarm.world.run_for(5min, [&] { return shown(swarm, away).state == PeerState::training; }));
+  CHECK_FALSE(shown(swarm, away).pause.has_value());
 }

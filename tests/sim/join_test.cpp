@@ -45,6 +45,20 @@ TEST_CASE("a newcomer that loses its link half-way goes on with what it has") {
   CHECK(swarm.ledger(0)->back()->inputs.size() == 2);
 }
 
+TEST_CASE("those who come when a round has just begun count in it") {
+  set_log_level(LogLevel::off);
+  SwarmOptions options;
+  options.peers = 4;
+  options.rounds = 1;
+  Swarm swarm(options);
+  REQUIRE(swarm.world.run_for(10min, [&] { return swarm.all_ended(); }));
+  for (auto const& [machine, ending] : swarm.endings) {
+    CAPTURE(machine);
+    CHECK(ending.state == swarm.endings.at(0).state);
+    CHECK(swarm.ledger(machine)->front()->inputs.size() == 4);
+  }
+}
+
 TEST_CASE("a newcomer comes into a run whose rounds are far shorter than its pull") {
   set_log_level(LogLevel::off);
   for (auto const delay : {2ms, 20ms, 60ms}) {
