@@ -14,6 +14,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace grapevine {
@@ -67,57 +68,76 @@ Mixing mixing_of(MixPattern mix1, MixPattern mix2, Codec parameters = Codec::fp3
   return mixing;
 }
 
+Case swarm_of(std::string name, Mixing const& mixing) {
+  Case made;
+  made.name = std::move(name);
+  made.mixing = mixing;
+  return made;
+}
+
+Case published(Case made, double perplexity) {
+  made.perplexity = perplexity;
+  return made;
+}
+
+struct Method {
+  char const* name;
+  Mixing mixing;
+};
+
 std::vector<Case> cases() {
   using enum Codec;
-  OuterOptimizer const usual{.momentum = 0.5F};
-  std::vector<Case> all{
-      {"Sync-DP", Way::synchronous, {}, usual, 0, 17.53},
-      {"DiLoCo by the formula", Way::formula, {}, usual},
-      {"DiLoCo", Way::swarm, mixing_of(none, global), usual, 0, 18.65},
-      {"GlobalM1LocalM2", Way::swarm, mixing_of(global, pair), usual, 0, 18.80},
-      {"LocalM1M2", Way::swarm, mixing_of(pair, pair), usual, 0, 19.37},
-      {"GlobalM1", Way::swarm, mixing_of(global, none), usual, 0, 19.42},
-      {"LocalM1", Way::swarm, mixing_of(pair, none)},
-      {"alone", Way::alone},
+  Method const diloco{"DiLoCo", mixing_of(none, global)};
+  Method const factored{"GlobalM1LocalM2", mixing_of(global, pair)};
+  Method const pairs{"LocalM1M2", mixing_of(pair, pair)};
+  std::vector<Case> all;
+  auto const of = [](Method const& method) { return swarm_of(method.name, method.mixing); };
+  auto const without_a_swarm = [](char const* name, Way way) {
+    auto made = swarm_of(name, {});
+    made.way = way;
+    return made;
   };
-  auto momentum_along = mixing_of(global, pair);
-  momentum_along.mix1_momentum = true;
-  all.push_back({"GlobalM1LocalM2, momentum mixed", Way::swarm, momentum_along});
-  momentum_along = mixing_of(pair, pair);
-  momentum_along.mix1_momentum = true;
-  all.push_back({"LocalM1M2, momentum mixed", Way::swarm, momentum_along});
-  OuterOptimizer const more{.momentum = 0.9F};
-  for (auto const& [name, mixing] : {std::pair{"DiLoCo", mixing_of(none, global)},
-                                     std::pair{"GlobalM1LocalM2", mixing_of(global, pair)},
-                                     std::pair{"LocalM1M2", mixing_of(pair, pair)}})
-    all.push_back({fmt::format("{}, momentum 0.9", name), Way::swarm, mixing, more});
+  all.push_back(published(without_a_swarm("Sync-DP", Way::synchronous), 17.53));
+  all.push_back(without_a_swarm("DiLoCo by the formula", Way::formula));
+  all.push_back(published(of(diloco), 18.65));
+  all.push_back(published(of(factored), 18.80));
+  all.push_back(published(of(pairs), 19.37));
+  all.push_back(published(swarm_of("GlobalM1", mixing_of(global, none)), 19.42));
+  all.push_back(swarm_of("LocalM1", mixing_of(pair, none)));
+  all.push_back(without_a_swarm("alone", Way::alone));
+  for (auto const& method : {factored, pairs}) {
+    auto& made = all.emplace_back(of(method));
+    made.name += ", momentum mixed";
+    made.mixing.mix1_momentum = true;
+  }
+  for (auto const& method : {diloco, factored, pairs}) {
+    auto& made = all.emplace_back(of(method));
+    made.name += ", momentum 0.9";
+    made.outer.momentum = 0.9F;
+  }
   for (auto const codec : {bf16, int8, int4, topk})
-    all.push_back({fmt::format("DiLoCo {}", codec_name(codec)), Way::swarm,
-                   mixing_of(none, global, fp32, codec)});
+    all.push_back(swarm_of(fmt::format("DiLoCo {}", codec_name(codec)),
+                           mixing_of(none, global, fp32, codec)));
   for (auto const& [parameters, gradients] :
        {std::pair{int8, int8}, std::pair{int4, int4}, std::pair{int8, topk}})
-    all.push_back(
-        {fmt::format("GlobalM1LocalM2 {}, {}", codec_name(parameters), codec_name(gradients)),
-         Way::swarm, mixing_of(global, pair, parameters, gradients)});
-  auto sparse = mixing_of(none, global, fp32, topk);
-  sparse.error_decay = 0.95F;
-  all.push_back({"SparseLoCo", Way::swarm, sparse, {.lr = 1, .momentum = 0, .nesterov = false}});
-  auto noloco = mixing_of(pair, pair);
-  noloco.joint = true;
-  all.push_back({"joint pairs", Way::swarm, noloco});
-  all.push_back({"NoLoCo",
-                 Way::swarm,
-                 noloco,
-                 {.lr = 0.7F, .momentum = 0.5F, .nesterov = false, .pull = 0.7F}});
+    all.push_back(swarm_of(
+        fmt::format("GlobalM1LocalM2 {}, {}", codec_name(parameters), codec_name(gradients)),
+        mixing_of(global, pair, parameters, gradients)));
+  auto& sparse = all.emplace_back(swarm_of("SparseLoCo", mixing_of(none, global, fp32, topk)));
+  sparse.mixing.error_decay = 0.95F;
+  sparse.outer = {.lr = 1, .momentum = 0, .nesterov = false};
+  auto joint = swarm_of("joint pairs", pairs.mixing);
+  joint.mixing.joint = true;
+  all.push_back(joint);
+  joint.name = "NoLoCo";
+  joint.outer = {.lr = 0.7F, .momentum = 0.5F, .nesterov = false, .pull = 0.7F};
+  all.push_back(joint);
   for (double const failure : {0.05, 0.3})
-    for (auto const& [name, mixing] : {std::pair{"DiLoCo", mixing_of(none, global)},
-                                       std::pair{"GlobalM1LocalM2", mixing_of(global, pair)},
-                                       std::pair{"LocalM1M2", mixing_of(pair, pair)}})
-      all.push_back({fmt::format("{}, {:.0f} % of links down", name, 100 * failure),
-                     Way::swarm,
-                     mixing,
-                     {},
-                     failure});
+    for (auto const& method : {diloco, factored, pairs}) {
+      auto& made = all.emplace_back(of(method));
+      made.name += fmt::format(", {:.0f} % of links down", 100 * failure);
+      made.link_failure = failure;
+    }
   return all;
 }
 

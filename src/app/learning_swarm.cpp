@@ -1,10 +1,10 @@
 #include "app/learning_swarm.hpp"
 
-#include "grapevine/base/log.hpp"
 #include "grapevine/mix/outer_optimizer.hpp"
 #include "grapevine/torch/torch_trainer.hpp"
 #include "grapevine/world/swarm.hpp"
 
+#include "app/mean.hpp"
 #include "app/paced_trainer.hpp"
 #include "app/trainer_factory.hpp"
 
@@ -117,16 +117,6 @@ class Outages {
   Duration lasts_;
 };
 
-struct Means {
-  void add(double value) {
-    sum += value;
-    ++count;
-  }
-  [[nodiscard]] double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
-  double sum = 0;
-  std::size_t count = 0;
-};
-
 // How much of what the others brought this peer's own had mixed in.
 double mixed_share(LedgerEntry const& entry, std::size_t others, std::uint32_t of) {
   bool const pair = entry.mix == MixPattern::pair;
@@ -140,7 +130,7 @@ Result<Learned> measure(world::Swarm& swarm, LearningShape const& shape) {
   TRY_ASSIGN(auto const held_out, HeldOut::open(shape));
   TRY_ASSIGN(auto const layout, model_layout(model()));
   Learned learned;
-  Means mixed, js;
+  Mean mixed, js;
   auto const peers = static_cast<double>(shape.shares.size());
   std::vector<float> mean(layout.elements());
   for (auto const& [machine, ending] : swarm.endings) {
@@ -160,8 +150,8 @@ Result<Learned> measure(world::Swarm& swarm, LearningShape const& shape) {
     learned.bytes +=
         swarm.node(machine).snapshot().network.bytes_out / shape.shares.size() / shape.rounds;
   }
-  learned.mixed = mixed.mean();
-  learned.js = js.mean();
+  learned.mixed = mixed.value_or(0);
+  learned.js = js.value_or(0);
   TRY_ASSIGN(learned.loss_mean, held_out.loss(mean));
   return learned;
 }

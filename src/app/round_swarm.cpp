@@ -97,8 +97,8 @@ SwarmFigures RoundSwarm::run(std::uint64_t warm_up, std::uint64_t rounds) {
   figures.sent_bytes /= count;
   figures.utilization = elapsed > Duration{} ? to_seconds(useful) / to_seconds(elapsed) : 0;
   figures.round_s = to_seconds(elapsed) / count / static_cast<double>(rounds);
-  figures.mixed_parameters = mixed_parameters_.mean();
-  figures.mixed_gradients = mixed_gradients_.mean();
+  figures.mixed_parameters = mixed_parameters_.value_or(1);
+  figures.mixed_gradients = mixed_gradients_.value_or(1);
   figures.syncs = syncs_;
   return figures;
 }
@@ -384,15 +384,11 @@ void RoundSwarm::measure(std::size_t i, round_action::Apply const& action) {
 void RoundSwarm::measure(round_action::Mixed const& mixed) {
   if (mixed.pattern == MixPattern::none) return;
   auto& share = mixed.lane == MixLane::parameters ? mixed_parameters_ : mixed_gradients_;
-  ++share.count;
-  if (mixed.pattern == MixPattern::pair) {
-    share.sum += mixed.partner ? 1 : 0;
-    return;
-  }
+  if (mixed.pattern == MixPattern::pair) return share.add(mixed.partner ? 1 : 0);
   double const shards = shape_.shards;
   double all = 0;
   for (auto const& input : mixed.inputs) all += input.shards;
-  share.sum += (all / shards - 1) / static_cast<double>(peers_.size() - 1);
+  share.add((all / shards - 1) / static_cast<double>(peers_.size() - 1));
 }
 
 void RoundSwarm::perform(std::size_t i, pair_action::Send const& action) {

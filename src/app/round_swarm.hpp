@@ -9,6 +9,7 @@
 #include "grapevine/round/round.hpp"
 #include "grapevine/sim/virtual_time.hpp"
 
+#include "app/mean.hpp"
 #include "app/timed_transfers.hpp"
 
 #include <cstdint>
@@ -95,11 +96,6 @@ class RoundSwarm {
     double sent = 0;
     std::uint64_t applied = 0;
   };
-  struct Share {
-    double sum = 0;
-    std::size_t count = 0;
-    [[nodiscard]] double mean() const { return count > 0 ? sum / static_cast<double>(count) : 1; }
-  };
 
   void build(std::size_t i);
   void feed(std::size_t i, RoundEvent const& event);
@@ -155,8 +151,8 @@ class RoundSwarm {
   std::uint64_t rounds_ = 0;
   std::size_t finished_ = 0;
   std::size_t syncs_ = 0;
-  Share mixed_parameters_;
-  Share mixed_gradients_;
+  Mean mixed_parameters_;
+  Mean mixed_gradients_;
 };
 
 }  // namespace grapevine
