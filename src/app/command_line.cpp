@@ -54,12 +54,12 @@ std::string unexpected_argument(CLI::App const& app) {
 std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
-    if (auto const fault = unclosed_in_config(app)) return end_with(*fault);
+    if (auto const fault = value_fault_in_config(app)) return end_with(*fault);
     return std::nullopt;
   } catch (CLI::Success const& help) {
     return app.exit(help);
   } catch (CLI::ParseError const& error) {
-    if (auto const fault = unclosed_in_config(app)) return end_with(*fault);
+    if (auto const fault = value_fault_in_config(app)) return end_with(*fault);
     if (auto const fault = config_fault(app, error.what(), {argv, argv + argc}))
       return end_with(*fault);
     // An unknown option is most likely a misspelt one: that comes before what is missing.

@@ -19,7 +19,7 @@ struct Line {
 };
 
 // Nothing at all, or a quote or a bracket that is opened and not closed, on this line.
-std::string_view fault_of(std::string_view value) {
+std::string_view value_fault(std::string_view value) {
   if (value.empty()) return "there is no value; leave the line out for the default";
   bool const quoted = value.front() == '"' || value.front() == '\'';
   if (quoted && value.find(value.front(), 1) == std::string_view::npos)
@@ -46,7 +46,7 @@ std::vector<Line> lines_of(std::string const& path) {
     lines.push_back({number, CLI::detail::remove_quotes(key), ""});
     if (equals == std::string::npos) continue;
     auto const value = CLI::detail::trim_copy(text.substr(equals + 1));
-    lines.back().fault = fault_of(value);
+    lines.back().fault = value_fault(value);
     in_list = value.size() > 1 && value.starts_with('[') && !ends_list;  // as the parser sees it
   }
   if (in_list) lines.back().fault = "the list is not closed";
@@ -94,7 +94,7 @@ std::optional<Error> config_fault(CLI::App const& app, std::string_view complain
   return std::nullopt;
 }
 
-std::optional<Error> unclosed_in_config(CLI::App const& app) {
+std::optional<Error> value_fault_in_config(CLI::App const& app) {
   auto const path = path_of_config(app);
   if (!path) return std::nullopt;
   for (auto const& line : lines_of(*path))

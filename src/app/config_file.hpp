@@ -18,8 +18,8 @@ namespace grapevine {
 [[nodiscard]] std::optional<Error> config_fault(CLI::App const& app, std::string_view complaint,
                                                 std::span<char* const> arguments);
 
-// A value in the configuration file that is opened and not closed: the parser takes it as it
-// stands.
-[[nodiscard]] std::optional<Error> unclosed_in_config(CLI::App const& app);
+// A value in the configuration file that is empty, or opened and not closed: the parser takes it as
+// it stands.
+[[nodiscard]] std::optional<Error> value_fault_in_config(CLI::App const& app);
 
 }  // namespace grapevine

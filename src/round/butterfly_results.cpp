@@ -51,7 +51,7 @@ bool Butterfly::has_ours(Candidate const& candidate) const {
 // would keep us from what is still to come.
 bool Butterfly::left_out(std::uint32_t index) const {
   auto const& shard = book().shards[index];
-  if (settings_.one_state || shard.before_us.empty() || best(index) != nullptr) return false;
+  if (settings_.one_state || shard.before_us.empty()) return false;
   return std::ranges::any_of(shard.candidates, [&](Candidate const& candidate) {
     return is_first(candidate) && !has_ours(candidate) && sound(candidate, index);
   });
@@ -70,8 +70,9 @@ bool Butterfly::usable(Candidate const& candidate, std::uint32_t index) const {
   return !late(candidate) && right(candidate, index);
 }
 
-// The one whose turn it is, then most tokens, then the lower root: peers that know the same
-// candidates choose the same. Anybody may announce a result, and name a root as low as it likes.
+// The one whose turn it is, then most tokens, then the lower root: peers that know the same peers
+// and candidates choose the same. Anybody may announce a result, and name a root as low as it
+// likes.
 Butterfly::Candidate const* Butterfly::better(Candidate const* a, Candidate const* b) const {
   if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
   if (is_first(*a) != is_first(*b)) return is_first(*a) ? a : b;

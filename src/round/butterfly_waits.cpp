@@ -95,7 +95,7 @@ bool Butterfly::results_pending() const {
       if (arrival(result_of(*chosen)) != Arrival::here) return true;
       continue;
     }
-    if (left_out(i) || best_here(i) != nullptr) continue;
+    if (chosen == nullptr ? left_out(i) : best_here(i) != nullptr) continue;
     auto const& reducer = shard.before_us.front();
     auto const* const seen = view_.find(reducer);
     bool const mixes = seen != nullptr && seen->beacon.state == PeerState::mixing;

@@ -13,8 +13,8 @@
 // that will reduce a shard pulls its inputs already. What it guarantees: every wait has an end that
 // follows from measured rates and from what comes, and is bounded by the settings; a result that
 // its reducer does not give is had from those who have it; a dead reducer is replaced by the next
-// in rank; peers that know the same candidates choose the same result; a missing peer is a reason
-// in `Closed::missing`, never a stop.
+// in rank; peers that know the same peers and candidates choose the same result; a missing peer is
+// a reason in `Closed::missing`, never a stop.
 #pragma once
 
 #include "grapevine/round/quorum_wait.hpp"
@@ -255,7 +255,8 @@ class Butterfly {
   [[nodiscard]] Candidate const* best(std::uint32_t index) const;
   [[nodiscard]] Candidate const* best_here(std::uint32_t index) const;
   [[nodiscard]] Candidate const* better(Candidate const* a, Candidate const* b) const;
-  // By another, without this peer, where every peer has its own state: it stays outside.
+  // Where nothing of it is usable here: it was averaged without this peer, by the one whose turn it
+  // was, and every peer has its own state.
   [[nodiscard]] bool left_out(std::uint32_t index) const;
   [[nodiscard]] bool result_settled(std::uint32_t index) const;
   [[nodiscard]] bool results_settled() const;

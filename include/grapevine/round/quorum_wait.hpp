@@ -16,9 +16,9 @@ class QuorumWait {
     began_ = now;
     half_at_.reset();
   }
-  // So much of it is here by now.
+  // So much of it is here by now. Of nothing there is no half.
   void count(std::size_t here, std::size_t total, Instant now) {
-    if (!half_at_ && 2 * here >= total) half_at_ = now;
+    if (!half_at_ && total > 0 && 2 * here >= total) half_at_ = now;
   }
   [[nodiscard]] Instant until(Duration longest, Duration little) const {
     if (!half_at_) return began_ + longest;

@@ -9,6 +9,8 @@ TEST_CASE("the first half is waited for as long as may be, the rest as long agai
   Instant const began = Instant{} + 100s;
   wait.begin(began);
   CHECK(wait.until(60s, 1s) == began + 60s);
+  wait.count(0, 0, began + 1s);
+  CHECK(wait.until(60s, 1s) == began + 60s);
   wait.count(3, 8, began + 5s);
   CHECK(wait.until(60s, 1s) == began + 60s);
   wait.count(4, 8, began + 7s);
