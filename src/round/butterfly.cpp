@@ -60,10 +60,12 @@ void Butterfly::handle(butterfly_event::ResultSeen const& event) {
   if (result.round < version_.round || result.round > version_.round + 1) return;
   if (result.shard >= settings_.shards || event.reducer == settings_.self) return;
   auto& candidates = book_of(result.round).shards[result.shard].candidates;
-  bool const known = std::ranges::any_of(
-      candidates, [&](Candidate const& other) { return other.reducer == event.reducer; });
-  if (!known && candidates.size() < limits::shards_max)
-    candidates.push_back({event.reducer, result});
+  if (std::ranges::find(candidates, event.reducer, &Candidate::reducer) != candidates.end()) return;
+  Candidate const told{event.reducer, result};
+  if (candidates.size() < limits::shards_max) return candidates.push_back(told);
+  // Anybody may fill the places; whose turn it is finds one all the same, now or when it says it
+  // again. Its own turn this peer knows without a place.
+  if (result.round == version_.round && is_first(told)) candidates.back() = told;
 }
 
 void Butterfly::handle(butterfly_event::Contributed const& event) {

@@ -138,7 +138,7 @@ TEST_CASE(
     made.shards = {blob_named(peer.text())};
     return made;
   };
-  auto const closed_by = [&](PeerId const& reducer) {
+  auto const closed_by = [&](PeerId const& reducer, std::uint8_t strangers) {
     Butterfly butterfly(settings, view);
     (void)butterfly.on(butterfly_event::Began{}, Instant{});
     for (std::size_t i = 0; i < 2; ++i)
@@ -151,6 +151,10 @@ TEST_CASE(
       result.inputs.push_back({order[i], contribution(order[i]).shards[0].root, 1});
     std::ranges::sort(result.inputs, {}, &ShardResult::Input::peer);
     result.result = blob_named("mean");
+    for (std::uint8_t n = 0; n < strangers; ++n)
+      (void)butterfly.on(
+          butterfly_event::ResultSeen{peer_number(static_cast<std::uint8_t>(100 + n)), result},
+          Instant{});
     (void)butterfly.on(butterfly_event::ResultSeen{reducer, result}, Instant{});
     auto const actions = butterfly.on(butterfly_event::Tick{}, Instant{} + 100ms);
     auto const* const closed =
@@ -158,8 +162,9 @@ TEST_CASE(
     if (closed != nullptr) CHECK_FALSE(closed->results.at(0).has_value());
     return closed != nullptr;
   };
-  CHECK(closed_by(order[0]));
-  CHECK_FALSE(closed_by(order[1]));
+  CHECK(closed_by(order[0], 0));
+  CHECK(closed_by(order[0], 100));  // who announce for the sake of it crowd out nobody's turn
+  CHECK_FALSE(closed_by(order[1], 0));
 }
 
 TEST_CASE("overlapped, a peer averages its own shards from the first contribution on") {
