@@ -32,11 +32,13 @@ void Butterfly::handle(butterfly_event::Began const& event) {
   members_ever_.clear();
   excused_.clear();
   ranked_.clear();
+  judge_anew();
 }
 
 void Butterfly::handle(butterfly_event::Moved const& event) {
   ASSERT(event.version.round == version_.round);
   version_ = event.version;
+  judge_anew();
 }
 
 void Butterfly::handle(butterfly_event::ContributionSeen const& event) {
@@ -61,7 +63,7 @@ void Butterfly::handle(butterfly_event::ResultSeen const& event) {
   if (result.shard >= settings_.shards || event.reducer == settings_.self) return;
   auto& candidates = book_of(result.round).shards[result.shard].candidates;
   if (std::ranges::find(candidates, event.reducer, &Candidate::reducer) != candidates.end()) return;
-  Candidate const told{event.reducer, result};
+  Candidate const told{event.reducer, result, false};
   if (candidates.size() < limits::shards_max) return candidates.push_back(told);
   // Anybody may fill the places; whose turn it is finds one all the same, now or when it says it
   // again. Its own turn this peer knows without a place.
@@ -73,6 +75,7 @@ void Butterfly::handle(butterfly_event::Contributed const& event) {
   ASSERT(event.mine.lane == settings_.lane);
   ASSERT(event.mine.shards.size() == settings_.shards);
   book_of(version_.round).contributions[settings_.self] = event.mine;
+  judge_anew();
   for (std::uint32_t i = 0; i < settings_.shards; ++i)
     blobs_[input_of(event.mine, i)].arrival = Arrival::here;
   actions_.push_back(butterfly_action::Publish{event.mine});
@@ -120,7 +123,7 @@ void Butterfly::handle(butterfly_event::Averaged const& event) {
   result.shard = event.shard;
   result.inputs = std::exchange(shard.inputs, {});
   result.result = event.result;
-  shard.candidates.push_back({settings_.self, result});
+  shard.candidates.push_back({settings_.self, result, false});
   blobs_[result_of(shard.candidates.back())].arrival = Arrival::here;
   actions_.push_back(butterfly_action::Publish{result});
 }
@@ -155,6 +158,11 @@ std::vector<PeerId> Butterfly::expected() const {
 
 bool Butterfly::comes_from_here(Contribution const& contribution) const {
   return !settings_.one_state || contribution.base == version_.state;
+}
+
+void Butterfly::judge_anew() {
+  for (auto& shard : book_of(version_.round).shards)
+    for (auto& candidate : shard.candidates) candidate.known_sound = false;
 }
 
 void Butterfly::note_members() {

@@ -24,6 +24,7 @@ std::uint64_t total_tokens(ShardResult const& result) {
 }  // namespace
 
 bool Butterfly::sound(Candidate const& candidate, std::uint32_t index) const {
+  if (candidate.known_sound) return true;
   auto const& result = candidate.result;
   if (settings_.one_state && result.base != version_.state) return false;
   if (candidate.reducer != settings_.self && !members_ever_.contains(candidate.reducer))
@@ -34,8 +35,9 @@ bool Butterfly::sound(Candidate const& candidate, std::uint32_t index) const {
     return contribution != nullptr && contribution->shards[index].root == input.root &&
            contribution->tokens == input.tokens;
   };
-  return std::ranges::all_of(result.inputs, as_announced) &&
-         std::ranges::all_of(bounded(result.inputs), std::identity{});
+  candidate.known_sound = std::ranges::all_of(result.inputs, as_announced) &&
+                          std::ranges::all_of(bounded(result.inputs), std::identity{});
+  return candidate.known_sound;
 }
 
 bool Butterfly::right(Candidate const& candidate, std::uint32_t index) const {

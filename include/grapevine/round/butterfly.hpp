@@ -194,6 +194,9 @@ class Butterfly {
   struct Candidate {
     PeerId reducer;
     ShardResult result;
+    // What was found sound once stays so while the state and our own part are the same: others'
+    // contributions and members are only added.
+    mutable bool known_sound = false;
   };
   struct Shard {
     std::vector<Candidate> candidates;       // results announced for it, one a reducer
@@ -222,6 +225,7 @@ class Butterfly {
   void handle(butterfly_event::Left const&);
   void handle(butterfly_event::Tick const&);
 
+  void judge_anew();  // what was announced, after the state or our own part has changed
   void note_members();
   void set_deadlines();
   void set_give_up(Duration grace);
